@@ -1,0 +1,99 @@
+// Everything a change has to pass, each check as a function that resolves with
+// the tests it counted and whether the tool was content.
+
+import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { npmScript, root, run } from "./run.mjs";
+import { installPackages } from "./steps.mjs";
+import { add, cargoTest, NONE, nextest, nodeTest, vitest } from "./tally.mjs";
+
+const TEE = { output: "tee", env: process.stdout.isTTY ? { CARGO_TERM_COLOR: "always" } : {} };
+
+/** A tool that has no tests to count: content or not. */
+async function tool(command, args) {
+  const { code } = await run(command, args);
+  return { ok: code === 0, ...NONE };
+}
+
+async function has(...command) {
+  const { code } = await run(command[0], command.slice(1), { output: "keep" });
+  return code === 0;
+}
+
+export const rustfmt = () => tool("cargo", ["fmt", "--all", "--check"]);
+
+export const clippy = () =>
+  tool("cargo", ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+
+/** Rules of the house that no other tool checks. */
+export const tidy = () => tool(process.execPath, ["scripts/tidy.mjs"]);
+
+/** Licences and bans of the dependencies; only where cargo-deny is installed. */
+export async function deny() {
+  if (!(await has("cargo", "deny", "--version"))) {
+    return { ok: true, note: "left out, cargo-deny is not installed", ...NONE };
+  }
+  return tool("cargo", ["deny", "--offline", "check", "bans", "licenses", "sources"]);
+}
+
+/** biome and tsc. */
+export async function typescript() {
+  const ok = await npmScript("lint:ts").then(
+    () => true,
+    () => false,
+  );
+  return { ok, ...NONE };
+}
+
+export async function rustTests() {
+  const all = (await has("cargo", "nextest", "--version"))
+    ? await run("cargo", ["nextest", "run", "--no-fail-fast", "--no-tests=pass"], TEE)
+    : await run("cargo", ["test", "--no-fail-fast", "--lib", "--bins", "--tests", "--examples"], TEE);
+  const docs = await run("cargo", ["test", "--doc", "--no-fail-fast"], TEE);
+  const unit = nextest(all.output);
+  return {
+    ok: all.code === 0 && docs.code === 0,
+    ...add(unit === NONE ? cargoTest(all.output) : unit, cargoTest(docs.output)),
+  };
+}
+
+export async function nodeTests() {
+  const report = join(root, "target", "vitest.json");
+  rmSync(report, { force: true });
+  const { code } = await run(process.execPath, [
+    join(root, "node_modules", "vitest", "vitest.mjs"),
+    "run",
+    "--reporter=default",
+    "--reporter=json",
+    `--outputFile.json=${report}`,
+  ]);
+  const counted = existsSync(report) ? vitest(JSON.parse(readFileSync(report, "utf8"))) : NONE;
+  return { ok: code === 0, ...counted };
+}
+
+/** Test files for `node --test` below `folder`, named one by one: Node 20 expands no patterns. */
+function testFiles(folder) {
+  return readdirSync(join(root, folder))
+    .filter((name) => name.endsWith(".test.mjs"))
+    .sort()
+    .map((name) => join(folder, name));
+}
+
+async function nodeRunner(node, folder, env = {}) {
+  const { code, output } = await run(node, ["--test", "--test-reporter=spec", ...testFiles(folder)], {
+    output: "tee",
+    env: { ...env, ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}) },
+  });
+  return { ok: code === 0, ...nodeTest(output) };
+}
+
+/** The scripts' own tests, and what needs whole processes that may be killed. */
+export const scriptTests = () => nodeRunner(process.execPath, "scripts/test");
+export const crashTests = () => nodeRunner(process.execPath, "__test__/crash");
+
+/** The published client, unmodified, under the Node.js it asks for, against a server under this one. */
+export async function compatTests() {
+  await installPackages("compat");
+  const { nodeBinary } = await import("../../compat/lib/nodes.mjs");
+  return nodeRunner(nodeBinary(22), "compat", { GREENROOM_SERVER_NODE: process.execPath });
+}

@@ -1,0 +1,41 @@
+// `npm test`: build, lint, all tests. `--compat` adds the suite of the published
+// client. Arguments without dashes pick checks by a part of their title.
+
+import * as checks from "./lib/checks.mjs";
+import { entry } from "./lib/run.mjs";
+import { session } from "./lib/session.mjs";
+import { build } from "./lib/steps.mjs";
+
+const LINT = [
+  { title: "rustfmt", check: checks.rustfmt },
+  { title: "clippy", check: checks.clippy },
+  { title: "tidy", check: checks.tidy },
+  { title: "cargo-deny", check: checks.deny },
+  { title: "biome and tsc", check: checks.typescript },
+];
+const TESTS = [
+  { title: "Rust tests", check: checks.rustTests },
+  { title: "Node tests", check: checks.nodeTests },
+  { title: "script tests", check: checks.scriptTests },
+  { title: "crash tests", check: checks.crashTests },
+];
+const COMPAT = [{ title: "published client tests", check: checks.compatTests }];
+
+const words = process.argv.slice(2);
+const wanted = words.filter((word) => !word.startsWith("-"));
+const chosen = [
+  ...LINT,
+  ...(words.includes("--lint") ? [] : TESTS),
+  ...(words.includes("--compat") ? COMPAT : []),
+].filter(({ title }) => wanted.length === 0 || wanted.some((word) => title.includes(word)));
+
+await entry(async () => {
+  try {
+    await build();
+  } catch (error) {
+    console.error(`\n✗ ${error.message}\n\n0 passed, 1 failed`);
+    process.exitCode = 1;
+    return;
+  }
+  if (!(await session(chosen))) process.exitCode = 1;
+});

@@ -1,0 +1,103 @@
+import { readFileSync } from "node:fs";
+import { describe, expect, test } from "vitest";
+import { ActorError, UserError } from "../../ts/errors/actor-error";
+import { decodeBridgeError, encodeBridgeError, fromNative, toBridgeError } from "../../ts/errors/bridge";
+import { retryablePairs } from "../../ts/errors/retryable";
+
+const crossing = (error: unknown) => decodeBridgeError(`Error: ${toBridgeError(error).message}`);
+
+describe("an error that crosses the bridge", () => {
+  test("keeps group, code, message, metadata and actor", () => {
+    const actor = { actorId: "id", generation: 3, key: "a/b" };
+    const error = new ActorError("room", "full", "no seats", { metadata: { seats: 0 }, actor, rayId: "r1" });
+    expect(crossing(error)).toMatchObject({
+      group: "room",
+      code: "full",
+      message: "no seats",
+      metadata: { seats: 0 },
+      actor,
+      rayId: "r1",
+    });
+  });
+
+  test("keeps metadata that JSON cannot hold by itself", () => {
+    const metadata = { big: 2n ** 70n, bytes: new Uint8Array([1]), nothing: undefined, list: [new Set([1])] };
+    expect(crossing(new UserError("no", { metadata }))?.metadata).toEqual(metadata);
+  });
+
+  test("still arrives when its metadata cannot be encoded", () => {
+    const error = crossing(new UserError("no", { metadata: { fn: () => 0 } }));
+    expect(error).toMatchObject({ group: "user", message: "no" });
+    expect(error?.metadata).toEqual({ error: expect.stringContaining("metadata.fn") });
+  });
+
+  test("of the user is public with status 400", () => {
+    expect(JSON.parse(encodeBridgeError(new UserError("no", { code: "nope" })).replace(/^.*?:/, ""))).toEqual({
+      group: "user",
+      code: "nope",
+      message: "no",
+      public: true,
+      statusCode: 400,
+    });
+  });
+
+  test.each([
+    ["an error", new Error("boom"), "boom"],
+    ["a text", "boom", "boom"],
+    ["nothing", undefined, "undefined"],
+    ["an object that cannot be printed", Object.create(null), "a value that cannot be printed was thrown"],
+  ])("is an internal one when user code threw %s", (_, thrown, message) => {
+    expect(crossing(thrown)).toMatchObject({ group: "rivetkit", code: "internal_error", message, public: false });
+  });
+
+  test("is taken from another copy of the package by its shape", () => {
+    const foreign = { __type: "RivetError", group: "g", code: "c", message: "m" };
+    expect(crossing(foreign)).toMatchObject({ group: "g", code: "c", message: "m" });
+  });
+
+  test("is not taken from an untagged object unless that says it is public", () => {
+    const shape = { group: "g", code: "c", message: "m" };
+    expect(crossing(shape)?.group).toBe("rivetkit");
+    expect(crossing({ ...shape, public: true })?.group).toBe("g");
+  });
+
+  test("is not encoded twice", () => {
+    const once = toBridgeError(new UserError("no"));
+    expect(toBridgeError(once)).toBe(once);
+  });
+
+  test("stays as it is when it is none of ours, or malformed", () => {
+    const plain = new Error("__RIVET_ERROR_JSON__:{broken");
+    expect(fromNative(plain)).toBe(plain);
+    expect(fromNative("text")).toBe("text");
+  });
+
+  test("drops an incomplete actor instead of guessing", () => {
+    expect(
+      decodeBridgeError('__RIVET_ERROR_JSON__:{"group":"g","code":"c","message":"m","actor":{"key":"k"}}')?.actor,
+    ).toBe(undefined);
+  });
+});
+
+describe("ActorError", () => {
+  test("is an Error with name, stack and cause", () => {
+    const cause = new Error("why");
+    const error = new UserError("no", { cause });
+    expect(error).toBeInstanceOf(ActorError);
+    expect(error).toBeInstanceOf(Error);
+    expect([error.name, error.cause]).toEqual(["UserError", cause]);
+    expect(error.stack).toContain("errors.test.ts");
+  });
+
+  test("tells absent metadata from null", () => {
+    expect("metadata" in new UserError("no")).toBe(false);
+    expect(new UserError("no", { metadata: null }).metadata).toBe(null);
+  });
+
+  test("says retryable exactly where the native table does", () => {
+    const table = readFileSync(new URL("../../crates/error/src/code.rs", import.meta.url), "utf8");
+    const native = [...table.matchAll(/row\("([a-z_]+)", "([a-z_]+)".*\.retry\(\);/g)].map(([, g, c]) => `${g}/${c}`);
+    expect(native.length).toBeGreaterThan(10);
+    expect([...retryablePairs].filter((pair) => !pair.startsWith("client/")).sort()).toEqual(native.sort());
+  });
+});

@@ -1,0 +1,70 @@
+/** URLs and headers that lead a request through the gateway to an actor. */
+
+import { toBase64Url } from "../codec/base64";
+import type { Codec } from "../codec/codec";
+import type { ClientConfig } from "./config";
+import type { KeyTarget, Target } from "./target";
+import type { CallOptions } from "./transport";
+
+/** Longest input in a URL; larger ones go by way of the endpoint API. */
+const MAX_INPUT_BYTES = 4096;
+
+/** Where requests go: the endpoint, or what its metadata named instead. */
+export interface Place {
+  readonly endpoint: string;
+  readonly namespace: string;
+  readonly token: string | undefined;
+}
+
+/** The full URL of an actor's route; `path` starts with `/` and may have a query. */
+export function gatewayUrl(place: Place, config: ClientConfig, target: Target, path: string, codec: Codec): string {
+  const url =
+    target.kind === "id" ? directPath(place, target.actorId, path) : queryPath(place, config, target, path, codec);
+  return place.endpoint + url;
+}
+
+/**
+ * Whether the query form can express a target. It joins the parts of a key with
+ * commas and cannot tell `["a,b"]` from `["a", "b"]`, nor `[""]` from `[]`; and
+ * URLs have limits.
+ */
+export function fitsQuery(target: KeyTarget, codec: Codec): boolean {
+  if (target.key.some((part) => part.includes(",")) || (target.key.length === 1 && target.key[0] === "")) return false;
+  return target.input === undefined || codec.encode(target.input, "input").length <= MAX_INPUT_BYTES;
+}
+
+function directPath(place: Place, actorId: string, path: string): string {
+  const token = place.token === undefined ? "" : `@${encodeURIComponent(place.token)}`;
+  return `/gateway/${encodeURIComponent(actorId)}${token}${path}`;
+}
+
+function queryPath(place: Place, config: ClientConfig, target: KeyTarget, path: string, codec: Codec): string {
+  const at = path.indexOf("?");
+  const [route, userQuery] = at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at + 1)];
+  const query = new URLSearchParams({ "rvt-namespace": place.namespace, "rvt-method": target.kind });
+  if (target.kind === "getOrCreate") query.set("rvt-runner", target.poolName ?? config.poolName);
+  if (target.key.length > 0) query.set("rvt-key", target.key.join(","));
+  if (target.kind === "getOrCreate") {
+    if (target.input !== undefined) query.set("rvt-input", toBase64Url(codec.encode(target.input, "input")));
+    if (target.region !== undefined) query.set("rvt-region", target.region);
+    query.set("rvt-crash-policy", "sleep");
+  }
+  if (place.token !== undefined) query.set("rvt-token", place.token);
+  // The user's query comes first and byte for byte: it is theirs.
+  return `/gateway/${encodeURIComponent(target.name)}${route}?${userQuery === "" ? "" : `${userQuery}&`}${query}`;
+}
+
+/** Headers of a gateway request besides its body's. */
+export function gatewayHeaders(place: Place, config: ClientConfig, options: CallOptions): Headers {
+  const headers = new Headers(config.headers);
+  if (place.token !== undefined) headers.set("x-rivet-token", place.token);
+  if (options.skipReadyWait === true) headers.set("x-rivet-skip-ready-wait", "1");
+  if (options.params !== undefined) headers.set("x-rivet-conn-params", asciiJson(options.params));
+  return headers;
+}
+
+/** JSON in ASCII: header values hold nothing else reliably. */
+function asciiJson(value: unknown): string {
+  const json = JSON.stringify(value) ?? "null";
+  return json.replace(/[\u007f-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}

@@ -1,0 +1,74 @@
+/** Reading replies: what is an error, whose, and what does it say. */
+import { fromJsonValue } from "../codec/json";
+import { ActorError, type ActorErrorLike } from "../errors/actor-error";
+import { invalidResponse } from "../errors/raised";
+import type { WireFormat } from "../wire/format";
+import { wireFormat } from "../wire/format";
+
+export const RAY_ID_HEADER = "x-rivet-ray-id";
+
+const utf8Decoder = new TextDecoder();
+
+/** The body of a good reply; a bad one is thrown as the error it carries. */
+export async function goodBody(response: Response, format: WireFormat): Promise<Uint8Array> {
+  const body = new Uint8Array(await response.arrayBuffer());
+  if (response.ok) return body;
+  throw errorFrom(response, body, format);
+}
+
+/** Decodes a good body; what is not of the protocol becomes `client/invalid_response`. */
+export function decodeReply<T>(response: Response, body: Uint8Array, decode: (body: Uint8Array) => T): T {
+  try {
+    return decode(body);
+  } catch (error) {
+    throw invalidResponse(response.status, reason(error), response.headers.get(RAY_ID_HEADER) ?? undefined);
+  }
+}
+
+/** The error a reply carries, or one about the reply if it carries none. */
+export function errorFrom(response: Response, body: Uint8Array, format: WireFormat): ActorError {
+  const rayId = response.headers.get(RAY_ID_HEADER) ?? undefined;
+  const carried = decodeError(response, body, format);
+  if (carried === undefined) return invalidResponse(response.status, excerpt(response, body), rayId);
+  const { group, code, message, metadata, actor } = carried;
+  return new ActorError(group, code, message, {
+    statusCode: response.status,
+    public: true,
+    ...(metadata !== undefined && { metadata }),
+    ...(actor !== undefined && { actor }),
+    ...(rayId !== undefined && { rayId }),
+  });
+}
+
+/** A JSON reply of the endpoint API. */
+export async function jsonReply(response: Response, jsonFormat: WireFormat): Promise<Record<string, unknown>> {
+  const body = await goodBody(response, jsonFormat);
+  return decodeReply(response, body, (bytes) => {
+    const value = fromJsonValue(JSON.parse(utf8Decoder.decode(bytes)));
+    if (typeof value !== "object" || value === null) throw new Error("not an object");
+    return value as Record<string, unknown>;
+  });
+}
+
+function decodeError(response: Response, body: Uint8Array, format: WireFormat): ActorErrorLike | undefined {
+  // Stages before the actor answer in JSON whatever was asked for.
+  const isJson = response.headers.get("content-type")?.includes("application/json") === true;
+  const reader = isJson && format.encoding !== "json" ? JSON_FORMAT : format;
+  try {
+    return reader.decodeError(body);
+  } catch {
+    return undefined;
+  }
+}
+
+// The JSON format needs no codec; it is only there to satisfy the signature.
+const JSON_FORMAT = wireFormat("json", { encode: () => new Uint8Array(), decode: () => undefined });
+
+function excerpt(response: Response, body: Uint8Array): string {
+  const text = utf8Decoder.decode(body.subarray(0, 200)).trim();
+  return text === "" ? response.statusText || "empty body" : JSON.stringify(text);
+}
+
+function reason(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,73 @@
+/**
+ * When a call is made again.
+ *
+ * Rule: only after errors that say the call has not begun. An error that leaves
+ * it open whether the actor ran (a dropped reply, an actor that stopped in the
+ * middle, a lost connection) goes to the caller, with `retryable` set where it
+ * applies: only the caller knows if running twice is harmless.
+ */
+import { ActorError } from "../errors/actor-error";
+import type { Target } from "./target";
+
+/** Refusals at the door, whatever the handle. */
+const REFUSED: ReadonlySet<string> = new Set([
+  "actor/starting",
+  "actor/not_ready",
+  "actor/restarting",
+  "guard/service_unavailable",
+  "guard/actor_stopped_while_waiting",
+]);
+
+/** Refusals that a key outlives: the next attempt finds or makes a new actor. */
+const REFUSED_FOR_KEY: ReadonlySet<string> = new Set(["actor/destroying", "actor/destroyed_while_waiting_for_ready"]);
+
+const ATTEMPTS = 20;
+const FIRST_DELAY_MS = 25;
+const MAX_DELAY_MS = 200;
+
+export async function withRetry<T>(
+  target: Target,
+  signal: AbortSignal | undefined,
+  call: () => Promise<T>,
+): Promise<T> {
+  let delay = FIRST_DELAY_MS;
+  for (let attempt = 1; ; attempt++) {
+    signal?.throwIfAborted();
+    try {
+      return await call();
+    } catch (error) {
+      if (attempt >= ATTEMPTS || !isRefusal(error, target)) throw error;
+    }
+    await pause(delay, signal);
+    delay = Math.min(delay * 2, MAX_DELAY_MS);
+  }
+}
+
+/** True if the call certainly did not reach user code and may be made again. */
+export function isRefusal(error: unknown, target: Target): boolean {
+  if (!(error instanceof ActorError)) return false;
+  const pair = `${error.group}/${error.code}`;
+  if (REFUSED.has(pair)) return true;
+  if (target.kind !== "id" && REFUSED_FOR_KEY.has(pair)) return true;
+  // The actor was there, then destroyed, before the call came to it.
+  if (target.kind === "getOrCreate" && pair === "actor/not_found") return field(error, "resource") !== "route";
+  return pair === "actor/overloaded" && field(error, "channel") === "dispatch_inbox";
+}
+
+function field(error: ActorError, name: string): unknown {
+  return (error.metadata as Record<string, unknown> | undefined)?.[name];
+}
+
+function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const onAbort = () => {
+      clearTimeout(timer);
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      signal?.removeEventListener("abort", onAbort);
+      resolve();
+    }, ms);
+    signal?.addEventListener("abort", onAbort, { once: true });
+  });
+}

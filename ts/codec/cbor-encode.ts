@@ -1,0 +1,135 @@
+/**
+ * The CBOR encoder: RivetKit's dialect (see `codec.ts`) in portable JavaScript.
+ *
+ * Numbers follow the published packages: integers of up to 32 bits plus sign as
+ * CBOR integers, all others as 64-bit floats, so that every reader gets a number
+ * and never a BigInt.
+ */
+import { isPlainObject, isTypedArray, type TypedArray } from "../common/plain";
+import { toRaw } from "../common/raw";
+import { notSerializable } from "../errors/raised";
+import { toBase64 } from "./base64";
+import { CborWriter } from "./cbor-writer";
+import { findUnserializable, MAX_DEPTH } from "./serializable";
+import { looksTagged, TAG_BIGINT, TAG_BUFFER, TAG_BYTES, TAG_SET, TAG_UNDEFINED } from "./tags";
+import { typedArrayTag } from "./typed-arrays";
+
+const UNENCODABLE = new Error("no encoding");
+
+export function encodeCbor(value: unknown, root = "value"): Uint8Array {
+  const writer = new CborWriter();
+  try {
+    writeValue(writer, value, 0);
+    return writer.finish();
+  } catch (error) {
+    writer.release();
+    if (error !== UNENCODABLE) throw error;
+    // The fast path does not keep track of where it is; only now, on the way to
+    // an error, is it worth walking again to name the place.
+    const culprit = findUnserializable(value, root) ?? { path: root, reason: "cannot be serialized" };
+    throw notSerializable(culprit.path, culprit.reason);
+  }
+}
+
+function writeValue(out: CborWriter, value: unknown, depth: number): void {
+  switch (typeof value) {
+    case "string":
+      return out.text(value);
+    case "number":
+      return writeNumber(out, value);
+    case "boolean":
+      return out.byte(value ? 0xf5 : 0xf4);
+    case "undefined":
+      out.byte(0x82);
+      out.text(TAG_UNDEFINED);
+      return out.byte(0);
+    case "bigint":
+      return writeTextTag(out, TAG_BIGINT, value.toString());
+    case "object":
+      return value === null ? out.byte(0xf6) : writeObject(out, toRaw(value), depth);
+    default:
+      throw UNENCODABLE;
+  }
+}
+
+function writeNumber(out: CborWriter, value: number): void {
+  if (!Number.isInteger(value) || Object.is(value, -0)) return out.float64(value);
+  if (value >= 0 && value <= 0xffff_ffff) return out.head(0, value);
+  if (value < 0 && value >= -0x1_0000_0000) return out.head(1, -1 - value);
+  out.float64(value);
+}
+
+function writeObject(out: CborWriter, value: object, depth: number): void {
+  if (depth >= MAX_DEPTH) throw UNENCODABLE;
+  if (Array.isArray(value)) return writeArray(out, value, depth);
+  if (isPlainObject(value)) return writePlain(out, value, depth);
+  if (value instanceof Uint8Array) return writeTextTag(out, TAG_BYTES, toBase64(value));
+  if (value instanceof Date) return writeDate(out, value);
+  if (value instanceof Map) return writeMap(out, value, depth);
+  if (value instanceof Set) return writeSet(out, value, depth);
+  if (value instanceof ArrayBuffer) return writeTextTag(out, TAG_BUFFER, toBase64(new Uint8Array(value)));
+  if (isTypedArray(value)) return writeTypedArray(out, value);
+  if (value instanceof RegExp) return writeGeneric(out, ["RegExp", value.source, value.flags]);
+  if (value instanceof Error) return writeGeneric(out, [value.name, value.message]);
+  throw UNENCODABLE;
+}
+
+function writeArray(out: CborWriter, array: unknown[], depth: number): void {
+  out.head(4, array.length);
+  let start = 0;
+  if (looksTagged(array)) {
+    out.text(`$${array[0] as string}`);
+    start = 1;
+  }
+  for (let i = start; i < array.length; i++) writeValue(out, array[i], depth + 1);
+}
+
+function writePlain(out: CborWriter, object: Record<string, unknown>, depth: number): void {
+  const keys = Object.keys(object);
+  out.head(5, keys.length);
+  for (const key of keys) {
+    out.text(key);
+    writeValue(out, object[key], depth + 1);
+  }
+}
+
+function writeDate(out: CborWriter, date: Date): void {
+  out.head(6, 1);
+  writeNumber(out, date.getTime() / 1000);
+}
+
+function writeMap(out: CborWriter, map: Map<unknown, unknown>, depth: number): void {
+  out.head(6, 259);
+  out.head(5, map.size);
+  for (const [key, item] of map) {
+    writeValue(out, key, depth + 1);
+    writeValue(out, item, depth + 1);
+  }
+}
+
+function writeSet(out: CborWriter, set: Set<unknown>, depth: number): void {
+  out.byte(0x82);
+  out.text(TAG_SET);
+  out.head(4, set.size);
+  for (const item of set) writeValue(out, item, depth + 1);
+}
+
+function writeTypedArray(out: CborWriter, array: TypedArray): void {
+  const tag = typedArrayTag(array);
+  if (tag === undefined) throw UNENCODABLE;
+  out.head(6, tag);
+  out.bytes(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
+}
+
+/** Tag 27: name of a class and its constructor's arguments. */
+function writeGeneric(out: CborWriter, parts: string[]): void {
+  out.head(6, 27);
+  out.head(4, parts.length);
+  for (const part of parts) out.text(part);
+}
+
+function writeTextTag(out: CborWriter, tag: string, text: string): void {
+  out.byte(0x82);
+  out.text(tag);
+  out.text(text);
+}

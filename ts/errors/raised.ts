@@ -1,0 +1,144 @@
+/**
+ * Every error the TypeScript layer raises by itself, in one place.
+ *
+ * Codes that native code also knows keep its names; the rest belong to the
+ * groups `config` (definitions and options), `client` and `registry`.
+ */
+import { ActorError } from "./actor-error";
+
+/** One complaint of a Standard Schema validator. */
+export interface ValidationIssue {
+  message: string;
+  path?: (string | number)[];
+}
+
+export function invalidDefinition(option: string, reason: string): ActorError {
+  return new ActorError("config", "invalid_definition", `Invalid actor definition: ${option} ${reason}`, {
+    metadata: { option, reason },
+  });
+}
+
+export function invalidOption(option: string, reason: string): ActorError {
+  return new ActorError("config", "invalid_option", `Invalid option: ${option} ${reason}`, {
+    metadata: { option, reason },
+  });
+}
+
+/** A capability that exists in the API but not (yet) behind it. */
+export function notConfigured(component: string, detail = ""): ActorError {
+  const suffix = detail === "" ? "" : ` ${detail}`;
+  return new ActorError("actor", "not_configured", `Actor capability '${component}' is not configured.${suffix}`, {
+    metadata: { component },
+  });
+}
+
+export function validationFailed(group: string, subject: string, issues: ValidationIssue[]): ActorError {
+  const first = issues[0]?.message ?? "the validator gave no reason";
+  return new ActorError(group, "validation_failed", `${subject} is invalid: ${first}`, {
+    public: true,
+    metadata: { issues },
+  });
+}
+
+export function forbidden(subject: string): ActorError {
+  return new ActorError("auth", "forbidden", `${subject} is forbidden.`, { public: true, statusCode: 403 });
+}
+
+/** A value that has no encoding: `path` leads to it from `root`. */
+export function notSerializable(path: string, reason: string): ActorError {
+  return new ActorError("napi", "invalid_argument", `Invalid native argument '${path}': ${reason}`, {
+    metadata: { argument: path, reason },
+  });
+}
+
+export function stateNotEnabled(): ActorError {
+  return new ActorError("actor", "state_not_enabled", "This actor has no state: define `state` or `createState`.");
+}
+
+export function connStateNotEnabled(): ActorError {
+  return new ActorError(
+    "actor",
+    "state_not_enabled",
+    "Connections of this actor have no state: define `connState` or `createConnState`.",
+  );
+}
+
+export function stateMutationReentrant(): ActorError {
+  return new ActorError(
+    "actor",
+    "state_mutation_reentrant",
+    "State cannot be changed inside onStateChange; `c.vars` can.",
+  );
+}
+
+export function databaseNotConfigured(): ActorError {
+  return new ActorError("actor", "database_not_configured", "This actor has no database: define `db`.", {
+    public: true,
+  });
+}
+
+export function databaseClosed(): ActorError {
+  return new ActorError(
+    "sqlite",
+    "closed",
+    "SQLite database is closed: the actor has stopped. Watch `c.abortSignal` to stop work in time.",
+  );
+}
+
+export function previousMessageNotCompleted(name: string): ActorError {
+  return new ActorError(
+    "queue",
+    "previous_message_not_completed",
+    `The previous message of queue '${name}' was not completed. Call its complete() before receiving again.`,
+    { public: true, metadata: { name } },
+  );
+}
+
+export function messageAlreadyCompleted(): ActorError {
+  return new ActorError("queue", "already_completed", "Queue message was already completed", { public: true });
+}
+
+/** The request never reached the host, or its answer never came back. */
+export function networkError(endpoint: string, cause: unknown): ActorError {
+  const reason = describeNetworkCause(cause);
+  return new ActorError("client", "network_error", `The request to ${endpoint} failed: ${reason}`, {
+    metadata: { endpoint, reason },
+    cause,
+  });
+}
+
+/** A reply that is not of the protocol: a proxy's page, a cut-off body. */
+export function invalidResponse(status: number, reason: string, rayId?: string): ActorError {
+  return new ActorError("client", "invalid_response", `The host's reply (status ${status}) cannot be read: ${reason}`, {
+    metadata: { status, reason },
+    ...(rayId !== undefined && { rayId }),
+  });
+}
+
+export function actorNotFound(name: string, key: readonly string[]): ActorError {
+  return new ActorError("actor", "not_found", `Actor ${name} with key ${JSON.stringify(key)} was not found.`, {
+    public: true,
+    statusCode: 404,
+    metadata: { name, key },
+  });
+}
+
+export function registryShutDown(): ActorError {
+  return new ActorError("registry", "shut_down", "Registry is shut down; no new requests can be accepted.");
+}
+
+export function dataDirConflict(open: string, asked: string): ActorError {
+  return new ActorError(
+    "config",
+    "data_dir_conflict",
+    `This registry already works on ${open} and cannot also use ${asked}; set up a second registry for it.`,
+    { metadata: { open, asked } },
+  );
+}
+
+/** `fetch` hides the reason (ECONNREFUSED and the like) in its cause. */
+function describeNetworkCause(error: unknown): string {
+  const cause = error instanceof Error ? error.cause : undefined;
+  if (cause instanceof Error) return (cause as NodeJS.ErrnoException).code ?? cause.message;
+  return error instanceof Error ? error.message : String(error);
+}

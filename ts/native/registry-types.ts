@@ -1,0 +1,58 @@
+/** The native module itself: its constructors, functions and registry. */
+import type { JsActorConfig, NativeCancellationToken } from "./types";
+
+/** One flat object of functions, plus `actions` by flattened name. */
+export type NativeCallbacks = Record<string, unknown>;
+
+export type NativeFactory = object;
+
+export interface EmbeddedConfig {
+  dataDir: string;
+  maxOpenDatabases?: number;
+  region?: string;
+  maxIncomingMessageSize?: number;
+  maxOutgoingMessageSize?: number;
+  clock?: string;
+}
+
+export interface ListenAddress {
+  host: string;
+  port: number;
+  url: string;
+}
+
+/** Names an actor for a call inside the process. */
+export interface LocalTarget {
+  actorId?: string;
+  name?: string;
+  key?: string[];
+  method?: string;
+  input?: Uint8Array;
+}
+
+export interface LocalCallOptions {
+  params?: Uint8Array;
+  timeoutMs?: number;
+}
+
+export interface NativeRegistry {
+  register(name: string, factory: NativeFactory): void;
+  openEmbedded(config: EmbeddedConfig): Promise<void>;
+  listenEmbedded(options: { host?: string; port?: number }): Promise<ListenAddress>;
+  closeListener(): Promise<void>;
+  refListener(ref: boolean): void;
+  localAction(target: LocalTarget, name: string, args: Uint8Array, options?: LocalCallOptions): Promise<Uint8Array>;
+  localResolve(target: LocalTarget): Promise<string>;
+  localCreate(name: string, key: string[], input?: Uint8Array): Promise<string>;
+  localDestroy(actorId: string): Promise<void>;
+  shutdown(): Promise<void>;
+}
+
+export interface NativeModule {
+  CoreRegistry: new () => NativeRegistry;
+  NapiActorFactory: new (callbacks: NativeCallbacks, config?: JsActorConfig) => NativeFactory;
+  CancellationToken: new () => NativeCancellationToken;
+  encodeCbor(value: unknown): Uint8Array;
+  decodeCbor(bytes: Uint8Array): unknown;
+  nativeVersion(): string;
+}

@@ -1,0 +1,150 @@
+/** Native queue, schedule, key-value store and database (see `types.ts`). */
+import type { NativeCancellationToken } from "./types";
+
+export interface NativeQueueMessage {
+  id(): bigint;
+  name(): string;
+  body(): Uint8Array;
+  createdAt(): number;
+  isCompletable(): boolean;
+  complete(response?: Uint8Array): Promise<void>;
+}
+
+export interface NativeReceive {
+  names?: string[];
+  count?: number;
+  timeoutMs?: number;
+  completable?: boolean;
+}
+
+export interface NativeQueue {
+  send(name: string, body: Uint8Array): Promise<NativeQueueMessage>;
+  nextBatch(options?: NativeReceive, signal?: NativeCancellationToken): Promise<NativeQueueMessage[]>;
+  waitForNames(
+    names: string[],
+    options?: { timeoutMs?: number; completable?: boolean },
+    signal?: NativeCancellationToken,
+  ): Promise<NativeQueueMessage>;
+  waitForNamesAvailable(
+    names: string[],
+    options?: { timeoutMs?: number },
+    signal?: NativeCancellationToken,
+  ): Promise<void>;
+  completePersisted(id: bigint, name: string, response?: Uint8Array): Promise<boolean>;
+  enqueueAndWait(
+    name: string,
+    body: Uint8Array,
+    options?: { timeoutMs?: number },
+    signal?: NativeCancellationToken,
+  ): Promise<Uint8Array | null>;
+  tryNextBatch(options?: NativeReceive): NativeQueueMessage[];
+}
+
+export interface NativeScheduled {
+  id: string;
+  action: string;
+  args: Uint8Array;
+  runAt: number;
+}
+
+export interface NativeCronJob {
+  name: string;
+  kind: string;
+  action: string;
+  args: Uint8Array;
+  nextRunAt: number;
+  lastRunAt?: number;
+  expression?: string;
+  timezone?: string;
+  intervalMs?: number;
+  maxHistory: number;
+}
+
+export interface NativeCronFire {
+  action: string;
+  scheduledAt: number;
+  firedAt: number;
+  finishedAt?: number;
+  result: string;
+  error?: { group: string; code: string; message: string; metadata?: unknown };
+}
+
+export interface NativeSchedule {
+  after(durationMs: number, action: string, args: Uint8Array): Promise<string>;
+  at(timestampMs: number, action: string, args: Uint8Array): Promise<string>;
+  cancel(id: string): Promise<boolean>;
+  get(id: string): Promise<NativeScheduled | null>;
+  list(): Promise<NativeScheduled[]>;
+  cronSet(
+    name: string,
+    expression: string,
+    timezone: string | undefined,
+    action: string,
+    args: Uint8Array,
+    maxHistory?: number,
+  ): Promise<void>;
+  cronEvery(name: string, intervalMs: number, action: string, args: Uint8Array, maxHistory?: number): Promise<void>;
+  cronGet(name: string): Promise<NativeCronJob | null>;
+  cronList(): Promise<NativeCronJob[]>;
+  cronDelete(name: string): Promise<boolean>;
+  cronHistory(name: string, limit?: number): Promise<NativeCronFire[]>;
+}
+
+export interface NativeKvList {
+  reverse?: boolean;
+  limit?: number;
+}
+
+export interface NativeKvEntry {
+  key: Uint8Array;
+  value: Uint8Array;
+}
+
+export interface NativeKv {
+  get(key: Uint8Array): Promise<Uint8Array | null>;
+  put(key: Uint8Array, value: Uint8Array): Promise<void>;
+  delete(key: Uint8Array): Promise<void>;
+  deleteRange(start: Uint8Array, end: Uint8Array): Promise<void>;
+  listPrefix(prefix: Uint8Array, options?: NativeKvList): Promise<NativeKvEntry[]>;
+  listRange(start: Uint8Array, end: Uint8Array, options?: NativeKvList): Promise<NativeKvEntry[]>;
+  batchGet(keys: Uint8Array[]): Promise<(Uint8Array | null)[]>;
+  batchPut(entries: NativeKvEntry[]): Promise<void>;
+  batchDelete(keys: Uint8Array[]): Promise<void>;
+}
+
+export interface BindParam {
+  kind: "null" | "int" | "float" | "text" | "blob";
+  intValue?: number;
+  floatValue?: number;
+  textValue?: string;
+  blobValue?: Buffer;
+}
+
+export interface NativeRows {
+  columns: string[];
+  rows: unknown[][];
+}
+
+export interface NativeExecuteResult extends NativeRows {
+  changes: number;
+  lastInsertRowId?: number | null;
+}
+
+export interface NativeDatabase {
+  execute(sql: string, params?: BindParam[]): Promise<NativeExecuteResult>;
+  query(sql: string, params?: BindParam[]): Promise<NativeRows>;
+  run(sql: string, params?: BindParam[]): Promise<{ changes: number }>;
+  exec(sql: string): Promise<NativeRows>;
+  executeBatch(statements: { sql: string; params?: BindParam[] }[]): Promise<NativeExecuteResult[]>;
+  beginTransaction(timeoutMs?: number, name?: string): Promise<NativeTransaction>;
+  metrics(): Record<string, number> | null;
+  takeLastKvError(): string | null;
+  close(): Promise<void>;
+}
+
+export interface NativeTransaction {
+  execute(sql: string, params?: BindParam[]): Promise<NativeExecuteResult>;
+  exec(sql: string): Promise<NativeRows>;
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
+}

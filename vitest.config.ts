@@ -1,0 +1,11 @@
+import { defineConfig } from "vitest/config";
+
+export default defineConfig({
+  test: {
+    projects: [
+      { test: { name: "unit", include: ["__test__/unit/**/*.test.ts"] } },
+      // These load the built addon and the compiled `lib/`.
+      { test: { name: "addon", include: ["__test__/*.test.ts"], testTimeout: 30_000 } },
+    ],
+  },
+});

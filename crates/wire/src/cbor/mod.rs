@@ -12,8 +12,8 @@
 mod read;
 pub mod write;
 
-pub(crate) use read::deeper;
 pub use read::{Head, Items, Reader};
+pub(crate) use read::{deeper, float, half};
 
 use crate::malformed::{Malformed, Read};
 

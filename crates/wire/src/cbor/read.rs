@@ -189,10 +189,15 @@ impl<'a> Reader<'a> {
         self.take(chunk.argument)
     }
 
+    /// Passes the next item.
+    pub fn skip(&mut self) -> Read<()> {
+        self.skip_below(0)
+    }
+
     /// Passes the next item; answers where it stood.
-    pub fn skip(&mut self) -> Read<Range<usize>> {
+    pub fn item(&mut self) -> Read<Range<usize>> {
         let start = self.at;
-        self.skip_below(0)?;
+        self.skip()?;
         Ok(start..self.at)
     }
 
@@ -238,5 +243,28 @@ pub(crate) fn deeper(depth: usize) -> Read<usize> {
         Ok(depth + 1)
     } else {
         Err(Malformed::new("CBOR nests too deep"))
+    }
+}
+
+/// The value of a float's head, `None` if it is another simple value.
+pub(crate) fn float(head: Head) -> Option<f64> {
+    match (head.major, head.info) {
+        (SIMPLE, 25) => Some(half(head.argument as u16)),
+        (SIMPLE, 26) => Some(f32::from_bits(head.argument as u32).into()),
+        (SIMPLE, 27) => Some(f64::from_bits(head.argument)),
+        _ => None,
+    }
+}
+
+/// Widens a 16-bit float.
+pub(crate) fn half(bits: u16) -> f64 {
+    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+    let exponent = i32::from(bits >> 10 & 0x1f);
+    let fraction = f64::from(bits & 0x3ff);
+    sign * match exponent {
+        0 => fraction * 2f64.powi(-24),
+        31 if fraction == 0.0 => f64::INFINITY,
+        31 => f64::NAN,
+        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
     }
 }

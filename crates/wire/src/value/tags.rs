@@ -1,9 +1,7 @@
 //! The JSON forms of tagged CBOR items.
 
-use super::to_json::{
-    float, half, write_array, write_big_int, write_float, write_item, write_tagged_bytes,
-};
-use crate::cbor::{ARRAY, BYTES, NEGATIVE, Reader, UNSIGNED};
+use super::to_json::{write_array, write_big_int, write_float, write_item, write_tagged_bytes};
+use crate::cbor::{ARRAY, BYTES, NEGATIVE, Reader, UNSIGNED, float, half};
 use crate::malformed::{Malformed, Read};
 
 const DATE: u64 = 1;

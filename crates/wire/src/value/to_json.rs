@@ -1,7 +1,9 @@
 //! CBOR to JSON.
 
 use super::{tags, write_json_scalar, write_json_str};
-use crate::cbor::{ARRAY, BYTES, Head, MAP, NEGATIVE, Reader, SIMPLE, TAG, TEXT, UNSIGNED, deeper};
+use crate::cbor::{
+    ARRAY, BYTES, Head, MAP, NEGATIVE, Reader, SIMPLE, TAG, TEXT, UNSIGNED, deeper, float,
+};
 use crate::malformed::{Malformed, Read};
 
 /// Integers up to this are numbers in every JSON parser.
@@ -119,29 +121,6 @@ fn write_simple(out: &mut Vec<u8>, head: Head) -> Read<()> {
         _ => out.extend_from_slice(b"null"),
     }
     Ok(())
-}
-
-/// The value of a float's head, `None` if it is another simple value.
-pub(super) fn float(head: Head) -> Option<f64> {
-    match (head.major, head.info) {
-        (SIMPLE, 25) => Some(half(head.argument as u16)),
-        (SIMPLE, 26) => Some(f32::from_bits(head.argument as u32).into()),
-        (SIMPLE, 27) => Some(f64::from_bits(head.argument)),
-        _ => None,
-    }
-}
-
-/// Widens a 16-bit float.
-pub(super) fn half(bits: u16) -> f64 {
-    let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-    let exponent = i32::from(bits >> 10 & 0x1f);
-    let fraction = f64::from(bits & 0x3ff);
-    sign * match exponent {
-        0 => fraction * 2f64.powi(-24),
-        31 if fraction == 0.0 => f64::INFINITY,
-        31 => f64::NAN,
-        _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
-    }
 }
 
 /// Writes a float the way JavaScript prints it, as far as JSON readers can

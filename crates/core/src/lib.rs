@@ -1,1 +1,32 @@
+//! The runtime: one task per live actor, a registry of instances, and the seam to
+//! whatever hosts them.
+//!
+//! Knows neither HTTP nor JavaScript. Hosts implement [`host::Host`] and drive
+//! [`registry::RegistryDispatcher`]; languages provide an
+//! [`actor::factory::ActorFactory`] whose adapter takes
+//! [`actor::messages::ActorEvent`]s.
 
+pub mod actor;
+pub mod clock;
+pub mod config;
+pub mod host;
+pub mod registry;
+pub mod reply;
+pub mod websocket;
+
+pub use actor::connection::{ConnHandle, ConnTransport, ConnectOptions, OutboundEvent};
+pub use actor::context::ActorContext;
+pub use actor::factory::{ActorEvents, ActorFactory, ActorStart};
+pub use actor::lifecycle::LifecycleState;
+pub use actor::messages::{
+    ActionDispatch, ActorEvent, Incoming, QueueSendResult, Request, Response, ScheduledFire,
+    SerializeStateReason, ShutdownKind, StateDelta, WorkflowKvWrite,
+};
+pub use actor::save_book::RequestSaveOpts;
+pub use actor::work::{ActorWorkKind, ActorWorkRegion, CountGuard};
+pub use clock::{Clock, ManualClock};
+pub use config::{ActorConfig, Durability, Hooks};
+pub use host::{ActorRef, ClientEndpoint, HibernationId, Host, HostFuture, StopReason};
+pub use registry::{ActionCall, ActorHandle, Lookup, RegistryDispatcher, StartActor};
+pub use reply::{Answer, Reply, ReplyReceiver};
+pub use websocket::{WebSocket, WebSocketEvent, WebSocketTransport};

@@ -1,0 +1,23 @@
+//! One actor: its task, its context and the subsystems composed into it.
+
+mod conn_rows;
+pub mod connection;
+pub mod context;
+mod dispatch;
+pub mod factory;
+mod intents;
+pub mod lifecycle;
+pub mod messages;
+mod output;
+mod persistence;
+pub mod save_book;
+mod schedule;
+mod shutdown;
+pub mod sleep;
+mod startup;
+mod state;
+pub(crate) mod task;
+mod timers;
+pub mod work;
+
+pub(crate) use dispatch::{DispatchSender, dispatch_channel};

@@ -1,0 +1,270 @@
+//! Saving in the task: one persistence operation at a time, whether a state save
+//! or a workflow flush, so that serialization order is write order.
+//!
+//! The adapter consumes its dirty bit when it serializes. From that moment the
+//! change exists only in the reply on its way here, so a serialization that was
+//! asked for is never forgotten: it is written, asked for again, or its waiters
+//! hear of the failure.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use greenroom_error::{Error, Result, code};
+
+use crate::actor::context::ActorContext;
+use crate::actor::messages::{ActorEvent, SerializeStateReason, StateDelta, WorkflowKvWrite};
+use crate::actor::task::ActorTask;
+use crate::actor::timers::TimerKind;
+use crate::clock::Clock;
+use crate::reply::{Reply, ReplyReceiver, reply};
+
+/// Least bound of a serialization that shutdown waits for.
+const SERIALIZE_CAP_MIN: Duration = Duration::from_secs(15);
+
+type Operation = Pin<Box<dyn Future<Output = Result<Written>> + Send>>;
+
+/// What became of one operation that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    Yes,
+    /// A state transaction came in between: the serialization is stale.
+    Discarded,
+}
+
+/// One operation in flight.
+pub(crate) struct PendingPersistence {
+    operation: Operation,
+    kind: Option<Kind>,
+}
+
+enum Kind {
+    StateSave,
+    Workflow {
+        writes: Vec<WorkflowKvWrite>,
+        reply: Reply<()>,
+    },
+}
+
+/// A finished operation.
+pub(crate) struct PersistenceOutcome {
+    kind: Kind,
+    result: Result<Written>,
+}
+
+impl PendingPersistence {
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<PersistenceOutcome> {
+        self.operation
+            .as_mut()
+            .poll(cx)
+            .map(|result| PersistenceOutcome {
+                kind: self.kind.take().unwrap_or(Kind::StateSave),
+                result,
+            })
+    }
+}
+
+impl ActorTask {
+    /// The longest a serialization may pend once shutdown has begun: large state
+    /// is not cut inside the user's own grace budget.
+    pub(super) fn serialize_cap(&self) -> Duration {
+        SERIALIZE_CAP_MIN.max(self.ctx.config().sleep_grace_period)
+    }
+
+    pub(super) fn schedule_state_save(&mut self, immediate: bool) {
+        if !self.state.saves() || !self.ctx.with_book(|book| book.is_pending()) {
+            self.timers.disarm(TimerKind::Save);
+            return;
+        }
+        let (interval, now) = (
+            self.ctx.config().state_save_interval,
+            self.ctx.clock().now(),
+        );
+        let at = self
+            .ctx
+            .with_book(|book| book.deadline(immediate, interval, now));
+        self.timers.arm_earlier(TimerKind::Save, at);
+    }
+
+    /// Arms the timer again for requests that are still pending.
+    pub(super) fn resume_pending_save(&mut self) {
+        let (pending, immediate) = self
+            .ctx
+            .with_book(|book| (book.is_pending(), book.is_immediate()));
+        if pending {
+            self.schedule_state_save(immediate);
+        }
+    }
+
+    pub(super) fn start_state_save(&mut self) {
+        self.timers.disarm(TimerKind::Save);
+        let pending = self.ctx.with_book(|book| book.is_pending());
+        if self.persistence.running.is_some() || !self.state.saves() || !pending {
+            return;
+        }
+        match self.begin_operation(Vec::new()) {
+            Ok(operation) => {
+                self.persistence.running = Some(PendingPersistence {
+                    operation,
+                    kind: Some(Kind::StateSave),
+                });
+            }
+            Err(error) => {
+                // The adapter has gone: the final save or the end answers waiters.
+                tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "save could not ask the adapter");
+            }
+        }
+    }
+
+    /// Starts the next queued workflow flush, unless something is in flight.
+    pub(super) fn next_workflow_flush(&mut self) {
+        if !self.state.saves() {
+            for (_, reply) in self.persistence.workflow_queue.drain(..) {
+                reply.refuse(Error::new(&code::ACTOR_NOT_READY));
+            }
+            return;
+        }
+        if self.persistence.running.is_some() {
+            return;
+        }
+        let Some((writes, reply)) = self.persistence.workflow_queue.pop_front() else {
+            return;
+        };
+        match self.begin_operation(writes.clone()) {
+            Ok(operation) => {
+                self.persistence.running = Some(PendingPersistence {
+                    operation,
+                    kind: Some(Kind::Workflow { writes, reply }),
+                });
+            }
+            Err(error) => reply.send(Err(error)),
+        }
+    }
+
+    /// Captures revision and epoch, asks the adapter, and returns the rest.
+    fn begin_operation(&mut self, writes: Vec<WorkflowKvWrite>) -> Result<Operation> {
+        let revision = self.ctx.with_book(|book| book.requested_revision());
+        let epoch = self.ctx.transaction_epoch();
+        let (answer, answered) = reply();
+        self.ctx.send_actor_event(ActorEvent::SerializeState {
+            reason: SerializeStateReason::Save,
+            reply: answer,
+        })?;
+        let (ctx, cap) = (self.ctx.clone(), self.serialize_cap());
+        Ok(Box::pin(async move {
+            let deltas = await_serialization(&ctx, answered, cap).await?;
+            if ctx.transaction_epoch() != epoch {
+                return Ok(Written::Discarded);
+            }
+            ctx.write_deltas(deltas, writes, revision).await?;
+            Ok(Written::Yes)
+        }))
+    }
+
+    pub(super) fn on_persisted(&mut self, outcome: PersistenceOutcome) {
+        let PersistenceOutcome { kind, result } = outcome;
+        match (kind, result) {
+            (Kind::StateSave, Ok(Written::Yes)) => self.resume_pending_save(),
+            (Kind::Workflow { reply, .. }, Ok(Written::Yes)) => {
+                reply.send(Ok(()));
+                self.resume_pending_save();
+            }
+            (Kind::StateSave, Ok(Written::Discarded)) => self.serialize_again(),
+            (Kind::Workflow { writes, reply }, Ok(Written::Discarded)) => {
+                self.persistence.workflow_queue.push_front((writes, reply));
+                self.serialize_again();
+            }
+            (Kind::StateSave, Err(error)) => {
+                tracing::error!(actor_id = %self.ctx.actor_id(), %error, "state was not saved; trying again at the save interval");
+                self.retry_failed_save();
+            }
+            (Kind::Workflow { reply, .. }, Err(error)) => {
+                reply.send(Err(error));
+                self.retry_failed_save();
+            }
+        }
+    }
+
+    fn serialize_again(&mut self) {
+        self.ctx.mark_dirty();
+        self.resume_pending_save();
+        self.schedule_state_save(true);
+    }
+
+    /// The adapter's dirty bit was consumed for nothing: it is set again, so the
+    /// next serialization reports the change.
+    fn retry_failed_save(&mut self) {
+        self.ctx.mark_dirty();
+        let now = self.ctx.clock().now();
+        self.ctx.with_book(|book| book.failed(now));
+        self.schedule_state_save(false);
+    }
+
+    /// Joins an operation in flight: a commit that was sent cannot be unsent.
+    pub(super) async fn finish_pending_persistence(&mut self) {
+        let Some(mut running) = self.persistence.running.take() else {
+            return;
+        };
+        let outcome = std::future::poll_fn(|cx| running.poll(cx)).await;
+        if outcome.result.is_err() {
+            self.persistence.unwritten = true;
+        }
+        self.on_persisted(outcome);
+        self.timers.disarm(TimerKind::Save);
+    }
+
+    /// The last save. Without a serialization nothing is written and the state on
+    /// disk stays; its waiters hear of it when the save book closes. Only a
+    /// failed *write* fails the shutdown.
+    pub(super) async fn save_final_state(&mut self) -> Result<()> {
+        // Captured before serializing: a request made meanwhile is not covered.
+        let revision = self.ctx.with_book(|book| book.requested_revision());
+        let (answer, answered) = reply();
+        let asked = self.ctx.send_actor_event(ActorEvent::SerializeState {
+            reason: SerializeStateReason::Save,
+            reply: answer,
+        });
+        if let Err(error) = asked {
+            tracing::error!(actor_id = %self.ctx.actor_id(), %error, "final save could not ask the adapter; the state on disk is kept");
+            return Ok(());
+        }
+        let cap = self.serialize_cap();
+        let deltas = match self.ctx.clock().timeout(cap, answered.result()).await {
+            Ok(Ok(deltas)) => deltas,
+            Ok(Err(error)) => {
+                tracing::error!(actor_id = %self.ctx.actor_id(), %error, "final serialization failed; the state on disk is kept");
+                return Ok(());
+            }
+            Err(_) => {
+                tracing::warn!(actor_id = %self.ctx.actor_id(), cap_ms = cap.as_millis() as u64, "final serialization timed out; the state on disk is kept");
+                return Ok(());
+            }
+        };
+        if deltas.is_empty() && self.persistence.unwritten {
+            tracing::warn!(actor_id = %self.ctx.actor_id(), "final serialization is empty after one that was not written; the state on disk is kept");
+            return Ok(());
+        }
+        self.ctx.write_deltas(deltas, Vec::new(), revision).await
+    }
+}
+
+/// Waits for the adapter's answer. After the shutdown deadline it is awaited for
+/// `cap` more, because it may carry the only copy of a change; an answer that is
+/// ready wins over the deadline.
+async fn await_serialization(
+    ctx: &ActorContext,
+    answered: ReplyReceiver<Vec<StateDelta>>,
+    cap: Duration,
+) -> Result<Vec<StateDelta>> {
+    let deadline = ctx.shutdown_deadline();
+    let clock: &Clock = ctx.clock();
+    let mut answered = std::pin::pin!(answered.result());
+    tokio::select! {
+        biased;
+        answer = &mut answered => answer,
+        () = deadline.cancelled() => match clock.timeout(cap, answered).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Error::new(&code::ACTOR_SHUTDOWN_TIMEOUT)),
+        },
+    }
+}

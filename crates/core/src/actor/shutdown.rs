@@ -1,0 +1,246 @@
+//! The end of a generation: grace, then finalize, then nothing is left.
+//!
+//! Grace gives user code its hooks and running work its time, under one deadline.
+//! Finalize is an ordered list of steps; each is named, logged and timed by the
+//! runner, and none is skipped because an earlier one failed.
+
+use std::pin::Pin;
+
+use greenroom_error::{Error, Result, code};
+
+use crate::actor::lifecycle::LifecycleState;
+use crate::actor::messages::{ActorEvent, ShutdownKind};
+use crate::actor::sleep;
+use crate::actor::task::{ActorTask, AdapterExit, LiveExit};
+use crate::actor::work::Gauge;
+use crate::reply::{Reply, reply};
+
+impl ActorTask {
+    pub(super) fn begin_grace(&mut self, reason: ShutdownKind) {
+        self.transition_to(LifecycleState::grace_of(reason));
+        if reason == ShutdownKind::Destroy {
+            self.ctx.mark_destroy_requested();
+        }
+        self.timers.disarm(crate::actor::timers::TimerKind::Sleep);
+        let deadline = self.ctx.clock().now() + self.ctx.config().sleep_grace_period;
+        self.timers.arm_grace(deadline);
+        self.ctx.0.work.set_interested(true);
+        self.ctx.abort_signal().cancel();
+        self.emit_grace_events(reason);
+    }
+
+    fn emit_grace_events(&mut self, reason: ShutdownKind) {
+        for conn in self.ctx.conns() {
+            if reason == ShutdownKind::Sleep && conn.is_hibernatable() {
+                self.ctx.queue_hibernation_update(conn.id());
+                continue;
+            }
+            let conn_id = conn.id().to_owned();
+            let reply = self.hook_reply("disconnect_conn");
+            self.send_hook(ActorEvent::DisconnectConn { conn_id, reply });
+        }
+        let reply = self.hook_reply("run_graceful_cleanup");
+        self.send_hook(ActorEvent::RunGracefulCleanup { reason, reply });
+    }
+
+    /// A closed adapter drops the event, and with it the reply: the hook counts
+    /// as done, because nobody is left to run it.
+    fn send_hook(&self, event: ActorEvent) {
+        if let Err(error) = self.ctx.send_actor_event(event) {
+            tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "a shutdown hook had no adapter to run in");
+        }
+    }
+
+    /// A reply that holds up grace until it is answered or dropped.
+    fn hook_reply(&self, operation: &'static str) -> Reply<()> {
+        let guard = self.ctx.0.work.count(Gauge::CoreHook);
+        let (answer, answered) = reply();
+        let actor_id = self.ctx.actor_id();
+        tokio::spawn(async move {
+            if let Err(error) = answered.result().await {
+                tracing::error!(%actor_id, operation, %error, "shutdown hook failed");
+            }
+            drop(guard);
+        });
+        answer
+    }
+
+    pub(super) fn try_finish_grace(&mut self) -> Option<LiveExit> {
+        // A write in flight keeps grace, and its deadline, alive.
+        if self.persistence.running.is_some() {
+            return None;
+        }
+        let (reason, _) = self.stopping.as_ref()?;
+        sleep::can_finalize(*reason, &self.ctx.work_counts()).then_some(LiveExit::Shutdown(*reason))
+    }
+
+    /// From draining to cutting: without the mark, teardown would wait on work
+    /// that has used up its time.
+    pub(super) fn on_grace_deadline(&mut self) -> LiveExit {
+        let reason = self.stopping.as_ref().map_or(ShutdownKind::Sleep, |s| s.0);
+        tracing::warn!(
+            actor_id = %self.ctx.actor_id(),
+            reason = reason.label(),
+            still_running = ?self.ctx.work_counts(),
+            connections = self.ctx.conn_count(),
+            "shutdown reached its grace deadline; what is still running is cut"
+        );
+        self.ctx.shutdown_deadline().cancel();
+        LiveExit::Shutdown(reason)
+    }
+
+    /// A run adapter that ends is a crash only if it failed: the host is told and
+    /// its Stop drives the ordinary end.
+    pub(super) async fn on_adapter_exit(&mut self, exit: AdapterExit) -> Option<LiveExit> {
+        self.adapter = None;
+        if matches!(self.start, crate::actor::task::StartPhase::Waiting(_)) {
+            let error = match exit {
+                AdapterExit::Returned(Err(error)) => error,
+                _ => Error::new(&code::ACTOR_DROPPED_REPLY),
+            };
+            return Box::pin(self.finish_start(Err(error))).await;
+        }
+        let crash = match exit {
+            AdapterExit::Returned(Ok(())) => return None,
+            AdapterExit::Returned(Err(error)) => error.to_string(),
+            AdapterExit::Panicked => "actor adapter panicked".to_owned(),
+            AdapterExit::Cancelled => return None,
+        };
+        tracing::error!(actor_id = %self.ctx.actor_id(), %crash, "actor adapter failed");
+        self.ctx.close_actor_events();
+        if self.state == LifecycleState::Started
+            && let Err(error) = self.ctx.stop_with_error(crash)
+        {
+            tracing::debug!(actor_id = %self.ctx.actor_id(), %error, "a stop is already on its way");
+        }
+        None
+    }
+
+    /// Everything after grace. Every step runs; the first failure is the result.
+    pub(super) async fn run_shutdown(&mut self, reason: ShutdownKind) -> Result<()> {
+        self.transition_to(LifecycleState::finalize_of(reason));
+        self.timers.clear();
+        self.refuse_leftovers();
+        let deadline_reached = self.ctx.shutdown_deadline().is_cancelled();
+        let mut first_failure = Ok(());
+        for step in Step::ORDER {
+            let started_at = self.ctx.clock().now();
+            let result = self.run_step(*step, reason, deadline_reached).await;
+            tracing::debug!(actor_id = %self.ctx.actor_id(), reason = reason.label(), step = ?step, took = ?self.ctx.clock().now().since(started_at), ok = result.is_ok(), "shutdown step");
+            if let Err(error) = result {
+                tracing::error!(actor_id = %self.ctx.actor_id(), step = ?step, %error, "shutdown step failed");
+                first_failure = first_failure.and(Err(error));
+            }
+        }
+        if first_failure.is_ok() && reason == ShutdownKind::Destroy {
+            self.ctx.mark_destroy_completed();
+        }
+        first_failure
+    }
+
+    fn run_step(
+        &mut self,
+        step: Step,
+        reason: ShutdownKind,
+        deadline_reached: bool,
+    ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> {
+        Box::pin(async move {
+            match step {
+                Step::JoinPersistence => {
+                    self.finish_pending_persistence().await;
+                    self.next_workflow_flush();
+                    Ok(())
+                }
+                Step::FinalSave => {
+                    let saved = self.save_final_state().await;
+                    self.ctx.with_book(|book| book.close());
+                    saved
+                }
+                Step::CloseAdapter => {
+                    self.ctx.close_actor_events();
+                    if deadline_reached && let Some(adapter) = &self.adapter {
+                        adapter.abort();
+                    }
+                    self.join_adapter().await;
+                    Ok(())
+                }
+                Step::TeardownWork => {
+                    self.ctx.0.work.teardown(deadline_reached).await;
+                    Ok(())
+                }
+                Step::SettleAlarm => match reason {
+                    // The host's alarm stays: it wakes the next generation.
+                    ShutdownKind::Sleep => Ok(()),
+                    ShutdownKind::Destroy => self.ctx.set_alarm(None).await,
+                },
+                Step::CloseDatabase => self.ctx.sql().close().await,
+            }
+        })
+    }
+
+    pub(super) async fn join_adapter(&mut self) {
+        let Some(adapter) = self.adapter.take() else {
+            return;
+        };
+        match adapter.await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::error!(actor_id = %self.ctx.actor_id(), %error, "adapter failed during shutdown");
+            }
+            Err(error) if error.is_cancelled() => {}
+            Err(error) => {
+                tracing::error!(actor_id = %self.ctx.actor_id(), %error, "adapter panicked during shutdown");
+            }
+        }
+    }
+
+    /// The registry let go of the task: no grace, no final save, but a write in
+    /// flight is joined and the database closed.
+    pub(super) async fn run_terminated(&mut self) {
+        if self.state == LifecycleState::Terminated {
+            return;
+        }
+        self.ctx.abort_signal().cancel();
+        self.ctx.shutdown_deadline().cancel();
+        self.timers.clear();
+        self.transition_to(LifecycleState::Terminated);
+        self.refuse_leftovers();
+        if let Some(adapter) = &self.adapter {
+            adapter.abort();
+        }
+        self.finish_pending_persistence().await;
+        self.ctx.close_actor_events();
+        self.join_adapter().await;
+        self.ctx.0.work.teardown(true).await;
+        if let Err(error) = self.ctx.sql().close().await {
+            tracing::error!(actor_id = %self.ctx.actor_id(), %error, "database did not close");
+        }
+    }
+}
+
+/// Steps of finalize, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// A dispatched commit cannot be cancelled: its outcome is awaited.
+    JoinPersistence,
+    /// The last state goes to disk; remaining waiters hear of failure.
+    FinalSave,
+    /// The event stream ends, then the adapter.
+    CloseAdapter,
+    /// Tracked work is drained, or cut when time ran out.
+    TeardownWork,
+    SettleAlarm,
+    /// Last: everything above may use it.
+    CloseDatabase,
+}
+
+impl Step {
+    const ORDER: &[Step] = &[
+        Self::JoinPersistence,
+        Self::FinalSave,
+        Self::CloseAdapter,
+        Self::TeardownWork,
+        Self::SettleAlarm,
+        Self::CloseDatabase,
+    ];
+}

@@ -1,0 +1,206 @@
+//! The start sequence: storage, memory, adapter, ready.
+//!
+//! A new actor's writes (schema, user migrations, initial state) are held and
+//! made durable as one commit; its first requests run meanwhile and their
+//! answers wait at the output gate. A start that fails leaves nothing marked as
+//! initialised, so the next one begins anew.
+
+use std::panic::AssertUnwindSafe;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use greenroom_error::{Error, Result, code};
+use greenroom_store::ConnRow;
+use serde_json::json;
+
+use crate::actor::conn_rows;
+use crate::actor::connection::ConnHandle;
+use crate::actor::factory::ActorStart;
+use crate::actor::lifecycle::LifecycleState;
+use crate::actor::task::{ActorTask, LiveExit, PendingStart, StartPhase};
+use crate::reply::{Reply, reply};
+
+impl ActorTask {
+    /// First half: up to the running preamble. The loop then goes on, so that
+    /// saves asked for by start hooks are served.
+    pub(super) async fn begin_start(&mut self, reply: Reply<()>) -> Option<LiveExit> {
+        match self.load_storage().await {
+            Ok(loaded) => {
+                self.spawn_adapter(loaded, reply);
+                None
+            }
+            Err(error) => self.fail_start(error, reply).await,
+        }
+    }
+
+    async fn load_storage(&mut self) -> Result<Loaded> {
+        let startup = self.ctx.sql().start().await?;
+        let bootstrapped = startup.bootstrapped;
+        let hibernated = self.restore_connections(startup.conns)?;
+        self.ctx.load_last_pushed_alarm(startup.last_pushed_alarm);
+        let (is_new, snapshot) = match startup.snapshot {
+            Some(snapshot) => {
+                let state = Bytes::from(snapshot.state);
+                let input = snapshot.input.map(Bytes::from);
+                self.ctx
+                    .load_state(snapshot.has_initialized, input, state.clone());
+                (!snapshot.has_initialized, Some(state))
+            }
+            None => {
+                let input = self.ctx.input();
+                self.ctx.load_state(false, input, Bytes::new());
+                (true, None)
+            }
+        };
+        Ok(Loaded {
+            is_new,
+            corked: bootstrapped,
+            snapshot: snapshot.filter(|_| !is_new),
+            hibernated,
+        })
+    }
+
+    /// Connections whose socket the host still holds live on; the others' rows
+    /// are deleted with the next save, without `onDisconnect`.
+    fn restore_connections(&self, rows: Vec<ConnRow>) -> Result<Vec<ConnHandle>> {
+        let mut restored = Vec::new();
+        for row in rows {
+            let conn = conn_rows::from_row(row)?;
+            let live = conn.hibernation().is_some_and(|meta| {
+                let host = self.ctx.host();
+                host.hibernating_socket_is_live(self.ctx.actor(), meta.id)
+            });
+            if live {
+                self.ctx.restore_conn(conn.clone());
+                restored.push(conn);
+            } else {
+                self.ctx.queue_hibernation_removal(conn.id());
+            }
+        }
+        Ok(restored)
+    }
+
+    fn spawn_adapter(&mut self, loaded: Loaded, start_reply: Reply<()>) {
+        self.transition_to(LifecycleState::Started);
+        let (startup_ready, ready) = reply();
+        let waiting = StartPhase::Waiting(PendingStart {
+            ready,
+            reply: start_reply,
+            is_new: loaded.is_new,
+            corked: loaded.corked,
+        });
+        let StartPhase::Before(events) = std::mem::replace(&mut self.start, waiting) else {
+            unreachable!("on_start admits one start, in Loading");
+        };
+        let start = ActorStart {
+            ctx: self.ctx.clone(),
+            input: self.ctx.input(),
+            is_new: loaded.is_new,
+            snapshot: loaded.snapshot,
+            hibernated: loaded.hibernated,
+            events,
+            startup_ready,
+        };
+        let factory = self.factory.clone();
+        self.adapter = Some(tokio::spawn(async move {
+            // The entry itself may panic before it returns its future.
+            let entry = AssertUnwindSafe(async { factory.start(start).await });
+            entry.catch_unwind().await.unwrap_or_else(|_| {
+                Err(Error::with(
+                    &code::ACTOR_PANICKED,
+                    json!({ "operation": "run handler" }),
+                ))
+            })
+        }));
+    }
+
+    /// Second half, once the preamble has answered.
+    pub(super) async fn finish_start(&mut self, ready: Result<()>) -> Option<LiveExit> {
+        let StartPhase::Waiting(pending) = std::mem::replace(&mut self.start, StartPhase::Done)
+        else {
+            return None;
+        };
+        let finished = match ready {
+            Ok(()) => self.settle_new_actor(&pending).await,
+            Err(error) => Err(self.reason_of_failed_preamble(error).await),
+        };
+        match finished {
+            Ok(()) => {
+                self.arm_sleep_timer();
+                pending.reply.send(Ok(()));
+                None
+            }
+            Err(error) => self.fail_start(error, pending.reply).await,
+        }
+    }
+
+    /// An adapter that died took its reply with it: its own end says why.
+    async fn reason_of_failed_preamble(&mut self, error: Error) -> Error {
+        if !error.is(&code::ACTOR_DROPPED_REPLY) {
+            return error;
+        }
+        let Some(adapter) = self.adapter.take() else {
+            return error;
+        };
+        adapter.abort();
+        match adapter.await {
+            Ok(Err(reason)) => reason,
+            Ok(Ok(())) | Err(_) => error,
+        }
+    }
+
+    async fn settle_new_actor(&mut self, pending: &PendingStart) -> Result<()> {
+        if pending.is_new {
+            self.ctx.persist_initialized().await?;
+        }
+        if pending.corked {
+            self.ctx.0.output.begin_startup_commit();
+            let ctx = self.ctx.clone();
+            // Not tracked work: teardown closes the database, which commits what
+            // is held, and closing waits for this.
+            tokio::spawn(async move {
+                let committed = ctx.sql().commit_startup().await;
+                if let Err(error) = &committed {
+                    tracing::error!(actor_id = %ctx.actor_id(), %error, "the first commit of a new actor failed");
+                    let report = ctx.stop_with_error(format!("startup commit failed: {error}"));
+                    if let Err(error) = report {
+                        tracing::debug!(actor_id = %ctx.actor_id(), %error, "crash not reported");
+                    }
+                }
+                ctx.0.output.finish_startup_commit(committed);
+            });
+        }
+        Ok(())
+    }
+
+    /// No grace: what was begun is undone, the reason goes to the host.
+    async fn fail_start(&mut self, error: Error, reply: Reply<()>) -> Option<LiveExit> {
+        let error = self.ctx.attach_actor(error);
+        tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "actor start failed");
+        self.start = StartPhase::Done;
+        self.ctx.abort_signal().cancel();
+        self.ctx.shutdown_deadline().cancel();
+        if let Some(adapter) = &self.adapter {
+            adapter.abort();
+        }
+        self.ctx.close_actor_events();
+        self.join_adapter().await;
+        self.finish_pending_persistence().await;
+        self.ctx.0.work.teardown(true).await;
+        if let Err(error) = self.ctx.sql().close().await {
+            tracing::error!(actor_id = %self.ctx.actor_id(), %error, "database did not close after a failed start");
+        }
+        self.transition_to(LifecycleState::Terminated);
+        self.refuse_leftovers();
+        reply.send(Err(error));
+        Some(LiveExit::Terminated)
+    }
+}
+
+/// What storage knew.
+struct Loaded {
+    is_new: bool,
+    corked: bool,
+    snapshot: Option<Bytes>,
+    hibernated: Vec<ConnHandle>,
+}

@@ -1,0 +1,348 @@
+//! The actor's state as bytes: what is in memory, what is on disk, and the way
+//! from one to the other.
+//!
+//! The adapter owns the live object. After start, state flows one way: adapter →
+//! [`StateDelta`]s → one SQLite transaction. This file prepares and writes
+//! deltas; *when* to save is the task's business ([`crate::actor::task`]), who
+//! waits is [`crate::actor::save_book`]'s.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use greenroom_error::{Error, Result, code};
+use greenroom_store::{ActorRow, SaveBatch, WorkflowWrite};
+use parking_lot::{Mutex, RwLock};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::actor::conn_rows;
+use crate::actor::connection::{ConnHandle, PendingHibernationChanges};
+use crate::actor::context::ActorContext;
+use crate::actor::messages::{LifecycleEvent, StateDelta, WorkflowKvWrite};
+use crate::actor::save_book::{RequestSaveOpts, SaveBook};
+use crate::actor::work::{ActorWorkKind, ActorWorkRegion};
+use crate::reply::reply;
+
+/// State of one generation.
+#[derive(Default)]
+pub(crate) struct StateRoom {
+    /// Last persisted, or initial, user state.
+    current: RwLock<Bytes>,
+    input: RwLock<Option<Bytes>>,
+    has_initialized: AtomicBool,
+    book: Mutex<SaveBook>,
+    /// Bumped whenever a state transaction makes older serializations worthless.
+    transaction_epoch: AtomicU64,
+    on_state_change: Mutex<Vec<ActorWorkRegion>>,
+    on_state_change_running: AtomicUsize,
+    on_state_change_idle: Notify,
+    /// Set by the adapter's dirty hook; see [`ActorContext::take_dirty`].
+    dirty: AtomicBool,
+}
+
+impl StateRoom {
+    pub(crate) fn new(input: Option<Bytes>) -> Self {
+        Self {
+            input: RwLock::new(input),
+            ..Self::default()
+        }
+    }
+}
+
+impl ActorContext {
+    /// CBOR of the last persisted, or initial, state; empty if there is none.
+    pub fn state(&self) -> Bytes {
+        self.0.state.current.read().clone()
+    }
+
+    pub fn input(&self) -> Option<Bytes> {
+        self.0.state.input.read().clone()
+    }
+
+    pub fn has_initialized(&self) -> bool {
+        self.0.state.has_initialized.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn load_state(&self, initialized: bool, input: Option<Bytes>, state: Bytes) {
+        *self.0.state.current.write() = state;
+        *self.0.state.input.write() = input;
+        self.0
+            .state
+            .has_initialized
+            .store(initialized, Ordering::SeqCst);
+    }
+
+    /// Replaces the in-memory state during the preamble: the initial state of a
+    /// new actor, or one made anew for an empty snapshot. Not for use after start.
+    pub fn set_initial_state(&self, state: Bytes) {
+        *self.0.state.current.write() = state;
+    }
+
+    /// Marks the actor initialised and writes its rows at once. Repeating is free.
+    pub async fn persist_initialized(&self) -> Result<()> {
+        if self.0.state.has_initialized.swap(true, Ordering::SeqCst) {
+            return Ok(());
+        }
+        let written = self.persist_actor_rows().await;
+        if written.is_err() {
+            self.0.state.has_initialized.store(false, Ordering::SeqCst);
+        }
+        written
+    }
+
+    /// Writes the actor row and the whole state, for core's own changes.
+    pub async fn persist_actor_rows(&self) -> Result<()> {
+        let batch = SaveBatch {
+            actor: Some(ActorRow {
+                has_initialized: self.has_initialized(),
+                input: self.input().map(|input| input.to_vec()),
+            }),
+            state: Some(self.state()),
+            ..SaveBatch::default()
+        };
+        self.0.sql.save(batch).await
+    }
+
+    /// Marks the state dirty and asks for a save at the throttle, at once, or
+    /// within a time. Never fails: without a task there is only a log line.
+    pub fn request_save(&self, opts: RequestSaveOpts) {
+        self.request_save_revision(opts);
+    }
+
+    fn request_save_revision(&self, opts: RequestSaveOpts) -> u64 {
+        self.0.state.dirty.store(true, Ordering::SeqCst);
+        let now = self.0.clock.now();
+        let requested = self.0.state.book.lock().request(opts, now);
+        if requested.notify
+            && !self.send_lifecycle_event(LifecycleEvent::SaveRequested {
+                immediate: opts.immediate,
+            })
+        {
+            tracing::warn!(actor_id = %self.actor_id(), "save requested after the actor ended");
+        }
+        requested.revision
+    }
+
+    /// The same request, then waits until it is durable. Fails with
+    /// `actor/not_configured` after teardown and `actor/stopping` when the actor
+    /// ends without writing it.
+    pub async fn request_save_and_wait(&self, opts: RequestSaveOpts) -> Result<()> {
+        if self.save_channel_closed() {
+            return Err(Error::not_configured("lifecycle events"));
+        }
+        let revision = self.request_save_revision(opts);
+        self.wait_saved(revision).await
+    }
+
+    /// Makes every change requested so far durable; immediate when none is.
+    pub(crate) async fn save_pending_changes(&self) -> Result<()> {
+        let revision = {
+            let book = self.0.state.book.lock();
+            if book.completed_revision() >= book.requested_revision() {
+                return Ok(());
+            }
+            book.requested_revision()
+        };
+        let immediate = RequestSaveOpts {
+            immediate: true,
+            max_wait: None,
+        };
+        // Escalates the pending request; the extra revision rides along.
+        self.request_save(immediate);
+        self.wait_saved(revision).await
+    }
+
+    async fn wait_saved(&self, revision: u64) -> Result<()> {
+        let outcome = self.0.state.book.lock().wait(revision);
+        outcome
+            .await
+            .unwrap_or_else(|_| Err(Error::new(&code::ACTOR_STOPPING)))
+    }
+
+    fn save_channel_closed(&self) -> bool {
+        use crate::actor::lifecycle::LifecycleState as S;
+        matches!(self.lifecycle_state(), S::Terminated)
+    }
+
+    /// Consumes the dirty bit: true if a save was requested since the last time.
+    /// The adapter calls it before it serializes for a save, so that a change
+    /// during serialization sets it again.
+    pub fn take_dirty(&self) -> bool {
+        self.0.state.dirty.swap(false, Ordering::SeqCst)
+    }
+
+    pub(crate) fn mark_dirty(&self) {
+        self.0.state.dirty.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn with_book<T>(&self, read: impl FnOnce(&mut SaveBook) -> T) -> T {
+        read(&mut self.0.state.book.lock())
+    }
+
+    pub(crate) fn transaction_epoch(&self) -> u64 {
+        self.0.state.transaction_epoch.load(Ordering::SeqCst)
+    }
+
+    /// Writes deltas at once, outside the save throttle.
+    pub async fn save_state(&self, deltas: Vec<StateDelta>) -> Result<()> {
+        let revision = self.with_book(|book| book.requested_revision());
+        self.write_deltas(deltas, Vec::new(), revision).await
+    }
+
+    /// Asks the task to commit workflow writes together with the state, in order
+    /// with other saves.
+    pub async fn save_state_and_workflow_batch(&self, writes: Vec<WorkflowKvWrite>) -> Result<()> {
+        if writes.is_empty() {
+            return Ok(());
+        }
+        let (answer, answered) = reply();
+        let flush = LifecycleEvent::WorkflowFlushRequested {
+            writes,
+            reply: answer,
+        };
+        if self.save_channel_closed() || !self.send_lifecycle_event(flush) {
+            return Err(Error::not_configured("lifecycle events"));
+        }
+        answered.result().await
+    }
+
+    /// Writes one revision: state deltas, due connection rows and workflow rows
+    /// in one transaction. On failure nothing is written and everything taken is
+    /// put back.
+    pub(crate) async fn write_deltas(
+        &self,
+        deltas: Vec<StateDelta>,
+        workflow: Vec<WorkflowKvWrite>,
+        revision: u64,
+    ) -> Result<()> {
+        let pending = self.0.conns.take_pending();
+        let written = match self.prepare_batch(deltas, workflow, &pending) {
+            Ok((batch, state)) => self.write_batch(batch, state).await,
+            Err(error) => Err(error),
+        };
+        match written {
+            Ok(()) => {
+                let now = self.0.clock.now();
+                self.with_book(|book| book.complete(revision, now));
+                Ok(())
+            }
+            Err(error) => {
+                self.0.conns.restore_pending(pending);
+                Err(error)
+            }
+        }
+    }
+
+    async fn write_batch(&self, batch: SaveBatch, state: Option<Bytes>) -> Result<()> {
+        if !batch.is_empty() {
+            self.0.sql.save(batch).await?;
+        }
+        if let Some(state) = state {
+            *self.0.state.current.write() = state;
+        }
+        Ok(())
+    }
+
+    /// Merges deltas with the connection rows that are due. A removal beats any
+    /// update of the same connection.
+    fn prepare_batch(
+        &self,
+        deltas: Vec<StateDelta>,
+        workflow: Vec<WorkflowKvWrite>,
+        pending: &PendingHibernationChanges,
+    ) -> Result<(SaveBatch, Option<Bytes>)> {
+        let mut state = None;
+        let mut explicit = BTreeMap::new();
+        let mut removed: BTreeSet<String> = pending.removed.clone();
+        for delta in deltas {
+            match delta {
+                StateDelta::ActorState(bytes) => state = Some(bytes),
+                StateDelta::ConnHibernation { conn, bytes } => {
+                    explicit.insert(conn, bytes);
+                }
+                StateDelta::ConnHibernationRemoved(conn) => {
+                    removed.insert(conn);
+                }
+            }
+        }
+        let mut conns = Vec::new();
+        for (id, bytes) in &explicit {
+            if !removed.contains(id) {
+                let conn = self.hibernatable(id)?;
+                conns.push(conn_rows::to_row(&conn, bytes.clone())?);
+            }
+        }
+        for id in pending.updated.difference(&removed) {
+            // The connection may be gone or was never hibernatable: nothing to write.
+            if !explicit.contains_key(id)
+                && let Ok(conn) = self.hibernatable(id)
+            {
+                let bytes = conn.state();
+                conns.push(conn_rows::to_row(&conn, bytes)?);
+            }
+        }
+        let batch = SaveBatch {
+            state: state.clone(),
+            conns,
+            removed_conns: removed.into_iter().collect(),
+            workflow: workflow
+                .into_iter()
+                .map(|write| WorkflowWrite {
+                    key: write.key.to_vec(),
+                    value: write.value.to_vec(),
+                })
+                .collect(),
+            ..SaveBatch::default()
+        };
+        Ok((batch, state))
+    }
+
+    fn hibernatable(&self, id: &str) -> Result<ConnHandle> {
+        let conn =
+            self.0.conns.get(id).ok_or_else(|| {
+                Error::with(&code::CONNECTION_NOT_FOUND, json!({ "conn_id": id }))
+            })?;
+        if conn.is_hibernatable() {
+            Ok(conn)
+        } else {
+            Err(Error::with(
+                &code::CONNECTION_NOT_HIBERNATABLE,
+                json!({ "conn_id": id }),
+            ))
+        }
+    }
+
+    /// An `onStateChange` callback began: it keeps the actor awake and holds up
+    /// the next serialization.
+    pub fn begin_on_state_change(&self) {
+        let region = self.begin_work(ActorWorkKind::KeepAwake);
+        self.0.state.on_state_change.lock().push(region);
+        self.0
+            .state
+            .on_state_change_running
+            .fetch_add(1, Ordering::SeqCst);
+    }
+
+    pub fn end_on_state_change(&self) {
+        let Some(_region) = self.0.state.on_state_change.lock().pop() else {
+            tracing::warn!(actor_id = %self.actor_id(), "onStateChange ended more often than it began");
+            return;
+        };
+        let running = &self.0.state.on_state_change_running;
+        if running.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.state.on_state_change_idle.notify_waiters();
+        }
+    }
+
+    /// Waits until no `onStateChange` callback runs.
+    pub async fn wait_for_on_state_change_idle(&self) {
+        loop {
+            let idle = self.0.state.on_state_change_idle.notified();
+            if self.0.state.on_state_change_running.load(Ordering::SeqCst) == 0 {
+                return;
+            }
+            idle.await;
+        }
+    }
+}

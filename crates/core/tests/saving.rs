@@ -1,0 +1,122 @@
+//! What is acknowledged as saved is saved; what fails is tried again or told.
+
+mod fixture;
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use fixture::{World, ask, settle};
+use greenroom_core::*;
+use greenroom_error::code;
+
+#[tokio::test]
+async fn waiters_of_one_actor_share_commits() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    let tasks: Vec<_> = (0..200)
+        .map(|_| {
+            let handle = Arc::clone(&handle);
+            tokio::spawn(async move { ask(&handle, "increment_durably").await })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("task").expect("saved");
+    }
+    let serialized = world.script.serialized.load(Ordering::SeqCst);
+    assert!(
+        serialized < 100,
+        "{serialized} serializations for 200 saves"
+    );
+    assert_eq!(handle.ctx().state()[0], 200);
+}
+
+#[tokio::test]
+async fn a_throttled_save_happens_at_the_interval_and_not_before() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    ask(&handle, "increment").await.expect("increment");
+    world.advance(Duration::from_millis(999)).await;
+    assert_eq!(world.script.serialized.load(Ordering::SeqCst), 0);
+    world.advance(Duration::from_millis(2)).await;
+    assert_eq!(world.script.serialized.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_failed_serialization_is_tried_again_at_the_interval_without_rejecting_waiters() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    world.script.fail_serialize.store(true, Ordering::SeqCst);
+    let waiting = {
+        let handle = Arc::clone(&handle);
+        tokio::spawn(async move { ask(&handle, "increment_durably").await })
+    };
+    settle().await;
+    assert_eq!(world.script.serialized.load(Ordering::SeqCst), 1);
+    world.advance(Duration::from_millis(500)).await;
+    assert_eq!(world.script.serialized.load(Ordering::SeqCst), 1, "no spin");
+    world.script.fail_serialize.store(false, Ordering::SeqCst);
+    world.advance(Duration::from_millis(600)).await;
+    assert_eq!(waiting.await.expect("task").expect("saved"), 1);
+}
+
+#[tokio::test]
+async fn waiters_hear_that_the_final_state_was_not_written() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    world.script.fail_serialize.store(true, Ordering::SeqCst);
+    let waiting = {
+        let handle = Arc::clone(&handle);
+        tokio::spawn(async move {
+            let opts = RequestSaveOpts {
+                immediate: true,
+                max_wait: None,
+            };
+            handle.ctx().request_save_and_wait(opts).await
+        })
+    };
+    settle().await;
+    world.stop(StopReason::GoingAway).await.expect("stops");
+    let error = waiting.await.expect("task").expect_err("not written");
+    assert!(error.is(&code::ACTOR_STOPPING));
+}
+
+#[tokio::test]
+async fn a_hanging_serializer_is_bounded_at_shutdown() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    ask(&handle, "increment").await.expect("increment");
+    world.script.hang_serialize.store(true, Ordering::SeqCst);
+    let stop = world.stop(StopReason::GoingAway);
+    let (stopped, ()) = tokio::join!(stop, world.advance(Duration::from_secs(60)));
+    stopped.expect("stop ends");
+}
+
+#[tokio::test]
+async fn saving_after_the_end_is_refused() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    world.stop(StopReason::GoingAway).await.expect("stop");
+    let opts = RequestSaveOpts::default();
+    let error = handle.ctx().request_save_and_wait(opts).await;
+    assert!(error.expect_err("ended").is(&code::ACTOR_NOT_CONFIGURED));
+}
+
+#[tokio::test]
+async fn durability_reply_answers_only_after_the_state_is_on_disk() {
+    let config = ActorConfig {
+        durability: Durability::Reply,
+        ..ActorConfig::default()
+    };
+    let mut world = World::with_config(config);
+    let handle = world.start().await.expect("start");
+    assert_eq!(ask(&handle, "increment").await.expect("increment"), 1);
+    assert_eq!(handle.ctx().state()[0], 1, "written before the answer");
+    assert_eq!(world.script.serialized.load(Ordering::SeqCst), 1);
+    ask(&handle, "get").await.expect("get");
+    assert_eq!(
+        world.script.serialized.load(Ordering::SeqCst),
+        1,
+        "no change, no save"
+    );
+}

@@ -1,1 +1,36 @@
+//! Durable storage: one SQLite database per actor.
+//!
+//! [`Store`] runs the databases of many actors on a few threads, the *lanes*,
+//! and keeps a bounded number of them open. [`Database`] is the handle to one
+//! of them; it opens nothing until it is used. Every call is async and answered
+//! through a oneshot, so no SQLite code ever runs on a tokio worker or on the
+//! Node thread.
+//!
+//! This crate is the only one that knows `rusqlite`. It decides nothing about
+//! actors: it does not know when a save is due, what the bytes mean, or whether
+//! a generation is still live.
 
+mod database;
+mod failure;
+mod lane;
+mod new_file;
+mod open_file;
+mod options;
+mod pool;
+mod save;
+mod schema;
+mod session;
+mod slot;
+mod startup;
+mod store;
+pub mod tables;
+
+#[cfg(test)]
+mod tests;
+
+pub use database::Database;
+pub use options::StoreOptions;
+pub use save::{ActorRow, SaveBatch, WorkflowWrite};
+pub use startup::{Snapshot, Startup};
+pub use store::Store;
+pub use tables::conns::{ConnRow, ConnWrite};

@@ -1,0 +1,192 @@
+//! A database that is open: its connection, and where its pages live.
+//!
+//! An existing file is opened in WAL mode for this process alone. A new actor's
+//! database is *corked*: it lives in memory, as one image, until the start is
+//! complete, and is then published as a whole. So a crash in the middle of a
+//! first start leaves no file at all.
+//!
+//! Does not know about lanes, limits or callers.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use greenroom_error::{Error, Result};
+use rusqlite::config::DbConfig;
+use rusqlite::serialize::OwnedData;
+use rusqlite::{Connection, DatabaseName, OpenFlags, ffi};
+use tokio::sync::oneshot;
+
+use crate::failure::{SqlResult, storage_failed};
+use crate::{new_file, schema};
+
+/// Exclusive locking keeps the WAL index in this process's memory: no `-shm`
+/// file, one descriptor less per database. Sizes: the cache is bounded to 1 MiB
+/// (allocated as used), and a log that grew beyond 4 MiB is cut back when it is
+/// restarted.
+const SETTINGS: &str = "PRAGMA locking_mode = EXCLUSIVE;
+    PRAGMA synchronous = FULL;
+    PRAGMA foreign_keys = ON;
+    PRAGMA cache_size = -1024;
+    PRAGMA journal_size_limit = 4194304;";
+
+/// A log up to this many bytes is left as it is when its database is closed:
+/// reading it back costs less than the two syncs of a checkpoint, and the first
+/// write after the next open needs no new log file.
+const LOG_LEFT_AT_CLOSE: u64 = 256 * 1024;
+
+/// How long to wait for another process that reads the file, such as a shell.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Prepared statements kept per connection.
+const STATEMENT_CACHE: usize = 32;
+
+pub(crate) struct OpenFile {
+    pub(crate) conn: Connection,
+    corked: bool,
+    /// A write or sync failed, so the log may hold frames that no commit stands
+    /// for. They are harmless while this connection lives, because it writes
+    /// over them; before it closes they must be cut off by a checkpoint.
+    pub(crate) suspect: bool,
+    /// Callers that wait for the end of a transaction to uncork.
+    pub(crate) uncork_waiters: Vec<oneshot::Sender<Result<()>>>,
+}
+
+impl OpenFile {
+    /// Opens the existing file at `path` and brings its schema up to date.
+    pub(crate) fn open(path: &Path) -> Result<Self> {
+        let doing = "open the database";
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let conn = Connection::open_with_flags(path, flags).sql(doing)?;
+        conn.busy_timeout(BUSY_TIMEOUT).sql(doing)?;
+        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+            .sql(doing)?;
+        conn.execute_batch(SETTINGS).sql(doing)?;
+        let mode: String = conn
+            .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+            .sql(doing)?;
+        if mode != "wal" {
+            return Err(storage_failed(format!(
+                "the database cannot use a write-ahead log (it stays in mode {mode})"
+            )));
+        }
+        let mut file = Self::new(conn, false);
+        schema::migrate(&mut file.conn)?;
+        Ok(file)
+    }
+
+    /// A new database in memory that starts as a copy of `template`.
+    pub(crate) fn create(template: &[u8]) -> Result<Self> {
+        let doing = "create the database";
+        let mut conn = Connection::open_in_memory().sql(doing)?;
+        conn.deserialize(DatabaseName::Main, sqlite_copy(template)?, false)
+            .sql(doing)?;
+        conn.execute_batch("PRAGMA foreign_keys = ON").sql(doing)?;
+        Ok(Self::new(conn, true))
+    }
+
+    fn new(conn: Connection, corked: bool) -> Self {
+        conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+        Self {
+            conn,
+            corked,
+            suspect: false,
+            uncork_waiters: Vec::new(),
+        }
+    }
+
+    pub(crate) fn is_corked(&self) -> bool {
+        self.corked
+    }
+
+    pub(crate) fn in_transaction(&self) -> bool {
+        !self.conn.is_autocommit()
+    }
+
+    /// Ends an open transaction without its changes.
+    pub(crate) fn roll_back(&mut self) {
+        if self.in_transaction()
+            && let Err(error) = self.conn.execute_batch("ROLLBACK")
+        {
+            tracing::warn!(%error, "could not roll back a transaction");
+        }
+    }
+
+    /// Bytes of a corked database.
+    pub(crate) fn corked_size(&self) -> Result<u64> {
+        let pages: u32 = self
+            .conn
+            .prepare_cached("PRAGMA page_count")
+            .and_then(|mut statement| statement.query_row([], |row| row.get(0)))
+            .sql("measure the database")?;
+        Ok(u64::from(pages) * u64::from(schema::PAGE_SIZE))
+    }
+
+    /// Makes a corked database durable at `path`. The connection still works on
+    /// the copy in memory afterwards and must be dropped without further use.
+    ///
+    /// Must not be called inside a transaction.
+    pub(crate) fn publish(&self, path: &Path) -> Result<()> {
+        let image = self
+            .conn
+            .serialize(DatabaseName::Main)
+            .sql("read the new database")?;
+        new_file::publish(path, &image)
+    }
+
+    /// Closes the database so that everything committed is in its files. On
+    /// failure the file is handed back if it holds what is nowhere else.
+    pub(crate) fn put_away(self: Box<Self>, path: &Path) -> Result<(), (Box<Self>, Error)> {
+        if self.corked {
+            return self.publish(path).map_err(|error| (self, error));
+        }
+        if let Err(error) = self.trim_log(path) {
+            // The commits are safe in the log; the next close tries again.
+            tracing::warn!(path = %path.display(), %error, "could not checkpoint a database");
+        }
+        if let Err((_, error)) = self.conn.close() {
+            tracing::warn!(path = %path.display(), %error, "could not close a database cleanly");
+        }
+        Ok(())
+    }
+
+    fn trim_log(&self, path: &Path) -> Result<()> {
+        let size = std::fs::metadata(sidecar(path, "-wal")).map_or(0, |log| log.len());
+        if size <= LOG_LEFT_AT_CLOSE && !self.suspect {
+            return Ok(());
+        }
+        self.conn
+            .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
+            .sql("checkpoint the database")
+    }
+}
+
+/// Copies `bytes` into memory that SQLite may grow and free.
+fn sqlite_copy(bytes: &[u8]) -> Result<OwnedData> {
+    // SAFETY: plain allocation, checked for null below.
+    let memory = unsafe { ffi::sqlite3_malloc64(bytes.len() as u64) };
+    let memory = NonNull::new(memory.cast::<u8>())
+        .ok_or_else(|| Error::internal("out of memory for a new database"))?;
+    // SAFETY: `memory` is fresh and has exactly `bytes.len()` bytes; it comes
+    // from SQLite's allocator, as `OwnedData` demands.
+    unsafe {
+        std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len());
+        Ok(OwnedData::from_raw_nonnull(memory, bytes.len()))
+    }
+}
+
+/// The companion of a database file, such as its log.
+pub(crate) fn sidecar(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// Removes a file that may be absent.
+pub(crate) fn remove_if_present(path: &Path) -> io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

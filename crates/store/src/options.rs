@@ -1,0 +1,72 @@
+//! What a [`Store`](crate::Store) may use of the machine.
+//!
+//! Only numbers live here; nothing is opened or started.
+
+/// Threads that run SQLite when nothing else is asked for.
+const DEFAULT_LANES: usize = 4;
+
+/// Databases kept open at most, whatever the descriptor limit allows.
+const MAX_OPEN: usize = 128;
+
+/// An open database holds two descriptors, its file and its write-ahead log.
+/// With one database per eight descriptors a quarter of them goes to storage,
+/// the rest is left for sockets and for the program around us.
+const DESCRIPTORS_PER_DATABASE: u64 = 8;
+
+/// Limits of a store. The default suits one process with thousands of actors.
+#[derive(Clone, Debug)]
+pub struct StoreOptions {
+    /// Threads that run SQLite; at least 1. Default 4: a lane spends most of
+    /// its time waiting for the disk, so more lanes than cores are useful.
+    pub lanes: usize,
+    /// Databases kept open at the same time. Default: an eighth of the
+    /// process's descriptor limit, between 8 and 128. Exceeded only while more
+    /// databases than this are inside a transaction.
+    pub max_open: usize,
+}
+
+impl Default for StoreOptions {
+    fn default() -> Self {
+        Self {
+            lanes: DEFAULT_LANES,
+            max_open: max_open_for(descriptor_limit()),
+        }
+    }
+}
+
+fn max_open_for(descriptors: u64) -> usize {
+    usize::try_from(descriptors / DESCRIPTORS_PER_DATABASE)
+        .unwrap_or(MAX_OPEN)
+        .clamp(8, MAX_OPEN)
+}
+
+/// The soft limit on open descriptors; 256, the smallest default of the
+/// systems we run on, when the system does not tell.
+#[cfg(unix)]
+fn descriptor_limit() -> u64 {
+    let mut limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: `limit` is a valid place for the one struct that is written.
+    let answer = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
+    if answer == 0 { limit.rlim_cur } else { 256 }
+}
+
+#[cfg(not(unix))]
+fn descriptor_limit() -> u64 {
+    1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_descriptor_limit_leaves_most_descriptors_to_sockets() {
+        assert_eq!(max_open_for(256), 32);
+        assert_eq!(max_open_for(1024), 128);
+        assert_eq!(max_open_for(16), 8);
+        assert_eq!(max_open_for(u64::MAX), 128);
+    }
+}

@@ -1,0 +1,158 @@
+//! The open databases that no lane is working on, oldest use first.
+//!
+//! Keeps the number of open files within the limit by closing the least recently
+//! used database that is between transactions. A database that holds a start not
+//! yet committed is closed only when nothing else can be; closing makes it
+//! durable, so nothing is lost by it. When all are inside transactions the limit
+//! is exceeded rather than anyone waiting for anyone.
+//!
+//! Invariant: `open` counts the files in `idle` plus those in the hands of lanes.
+
+use std::sync::Arc;
+
+use parking_lot::{Condvar, Mutex};
+
+use crate::open_file::OpenFile;
+use crate::slot::Slot;
+
+pub(crate) struct Pool {
+    max_open: usize,
+    state: Mutex<State>,
+    /// Signals that an entry of `leaving` is gone.
+    left: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    idle: Vec<Idle>,
+    open: usize,
+    /// Slots whose file is being closed right now outside the lock. Their file
+    /// is still locked on disk, so whoever wants to open it waits for `left`.
+    leaving: Vec<*const Slot>,
+}
+
+// SAFETY: the pointers in `leaving` are only compared, never followed.
+unsafe impl Send for State {}
+
+struct Idle {
+    slot: Arc<Slot>,
+    file: Box<OpenFile>,
+}
+
+impl Pool {
+    pub(crate) fn new(max_open: usize) -> Self {
+        Self {
+            max_open,
+            state: Mutex::default(),
+            left: Condvar::new(),
+        }
+    }
+
+    pub(crate) fn open_count(&self) -> usize {
+        self.state.lock().open
+    }
+
+    /// The open file of `slot`, if it has one. Only the lane whose turn it is
+    /// may call this.
+    pub(crate) fn take(&self, slot: &Arc<Slot>) -> Option<Box<OpenFile>> {
+        let mut state = self.state.lock();
+        while state.leaving.contains(&Arc::as_ptr(slot)) {
+            self.left.wait(&mut state);
+        }
+        let at = state
+            .idle
+            .iter()
+            .position(|idle| Arc::ptr_eq(&idle.slot, slot))?;
+        Some(state.idle.remove(at).file)
+    }
+
+    /// Returns a file after use, as the most recently used one.
+    pub(crate) fn give_back(&self, slot: &Arc<Slot>, file: Box<OpenFile>) {
+        let slot = Arc::clone(slot);
+        self.state.lock().idle.push(Idle { slot, file });
+    }
+
+    /// Counts a file that is about to be opened, after making room for it.
+    pub(crate) fn admit(&self) {
+        let mut state = self.state.lock();
+        while state.open >= self.max_open {
+            let Some(victim) = state.take_victim() else {
+                break;
+            };
+            drop(state);
+            let closed = self.close(victim);
+            state = self.state.lock();
+            if !closed {
+                break;
+            }
+        }
+        state.open += 1;
+    }
+
+    /// Uncounts a file that was closed, or that could not be opened.
+    pub(crate) fn release(&self) {
+        self.state.lock().open -= 1;
+    }
+
+    /// Closes every idle file; used by lanes at their end.
+    pub(crate) fn close_idle(&self) {
+        loop {
+            let mut state = self.state.lock();
+            let Some(mut victim) = state.take_at(0) else {
+                return;
+            };
+            drop(state);
+            victim.file.roll_back();
+            if !self.close(victim) {
+                // The disk refuses and the program ends: nothing more to do.
+                return;
+            }
+        }
+    }
+
+    /// Closes a victim outside the lock. False if that was impossible and the
+    /// file had to stay open.
+    fn close(&self, victim: Idle) -> bool {
+        let Idle { slot, file } = victim;
+        let outcome = file.put_away(&slot.path);
+        let mut state = self.state.lock();
+        state
+            .leaving
+            .retain(|leaving| *leaving != Arc::as_ptr(&slot));
+        self.left.notify_all();
+        match outcome {
+            Ok(()) => {
+                state.open -= 1;
+                // The slot may be the last of its path; its end takes other locks.
+                drop(state);
+                true
+            }
+            Err((file, error)) => {
+                tracing::warn!(path = %slot.path.display(), %error, "could not close an idle database");
+                state.idle.push(Idle { slot, file });
+                false
+            }
+        }
+    }
+}
+
+impl State {
+    fn take_victim(&mut self) -> Option<Idle> {
+        let find = |corked: bool| {
+            self.idle.iter().position(move |idle| {
+                idle.file.is_corked() == corked && !idle.file.in_transaction()
+            })
+        };
+        let at = find(false).or_else(|| find(true))?;
+        self.take_at(at)
+    }
+
+    fn take_at(&mut self, at: usize) -> Option<Idle> {
+        if at >= self.idle.len() {
+            return None;
+        }
+        let victim = self.idle.remove(at);
+        self.leaving.push(Arc::as_ptr(&victim.slot));
+        Some(victim)
+    }
+}

@@ -1,0 +1,183 @@
+//! The store: its lanes, the line of databases with work, and their shared pool.
+//!
+//! A database is not bound to a lane. Whichever lane is free takes the next
+//! database that has work, runs what waits there, and puts it back. A slow query
+//! therefore holds up its own database only, never its neighbours.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::thread::JoinHandle;
+
+use greenroom_error::Result;
+use parking_lot::{Condvar, Mutex};
+use tokio::sync::watch;
+
+use crate::database::Database;
+use crate::failure::closed;
+use crate::lane;
+use crate::options::StoreOptions;
+use crate::pool::Pool;
+use crate::schema;
+use crate::slot::Slot;
+
+/// The databases of one registry. Clones share the same lanes.
+///
+/// When the last clone goes, the store closes itself in the background as
+/// [`close`](Self::close) would.
+#[derive(Clone)]
+pub struct Store(Arc<Owner>);
+
+struct Owner {
+    shared: Arc<Shared>,
+    lanes: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.shared.stop_admission();
+    }
+}
+
+impl Store {
+    /// Starts the lanes. Opens no file.
+    pub fn new(options: StoreOptions) -> Self {
+        let shared = Arc::new(Shared::new(&options));
+        let lanes: Vec<_> = (0..options.lanes.max(1))
+            .filter_map(|number| lane::spawn(number, Arc::clone(&shared)))
+            .collect();
+        if lanes.is_empty() {
+            // Nothing could ever answer a job, so refuse them from the start.
+            shared.stop_admission();
+        }
+        Self(Arc::new(Owner {
+            shared,
+            lanes: Mutex::new(lanes),
+        }))
+    }
+
+    /// The handle to the database at `path`. Nothing is opened or created.
+    /// Handles of the same path share one queue and one connection; `path` is
+    /// compared as given, so callers name a file in one way only.
+    pub fn database(&self, path: impl Into<PathBuf>) -> Database {
+        Database::new(self.0.shared.slot(path.into()))
+    }
+
+    /// Databases that are open now.
+    pub fn open_count(&self) -> usize {
+        self.0.shared.pool.open_count()
+    }
+
+    /// Refuses new work, finishes what waits, closes every database and ends the
+    /// lanes. Handles answer `sqlite/closed` from here on. A second call waits
+    /// for the first.
+    pub async fn close(&self) {
+        self.0.shared.stop_admission();
+        let mut running = self.0.shared.running_lanes.subscribe();
+        // An error would mean that the sender, which we hold, is gone.
+        let _ = running.wait_for(|lanes| *lanes == 0).await;
+        for lane in std::mem::take(&mut *self.0.lanes.lock()) {
+            if lane.join().is_err() {
+                tracing::error!("a storage lane ended by a panic");
+            }
+        }
+    }
+}
+
+/// What handles and lanes share.
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
+    ready: Mutex<VecDeque<Arc<Slot>>>,
+    ready_changed: Condvar,
+    closing: AtomicBool,
+    slots: Mutex<HashMap<Arc<Path>, Weak<Slot>>>,
+    template: OnceLock<Box<[u8]>>,
+    pub(crate) running_lanes: watch::Sender<usize>,
+}
+
+impl Shared {
+    fn new(options: &StoreOptions) -> Self {
+        Self {
+            pool: Pool::new(options.max_open.max(1)),
+            ready: Mutex::default(),
+            ready_changed: Condvar::new(),
+            closing: AtomicBool::new(false),
+            slots: Mutex::default(),
+            template: OnceLock::new(),
+            running_lanes: watch::Sender::new(0),
+        }
+    }
+
+    fn slot(self: &Arc<Self>, path: PathBuf) -> Arc<Slot> {
+        let mut slots = self.slots.lock();
+        if let Some(slot) = slots.get(path.as_path()).and_then(Weak::upgrade) {
+            return slot;
+        }
+        let path: Arc<Path> = path.into();
+        let slot = Arc::new(Slot::new(Arc::clone(self), Arc::clone(&path)));
+        slots.insert(path, Arc::downgrade(&slot));
+        slot
+    }
+
+    /// Called by a slot that goes; a newer slot of the path is left alone.
+    pub(crate) fn forget(&self, path: &Path) {
+        let mut slots = self.slots.lock();
+        if slots.get(path).is_some_and(|slot| slot.strong_count() == 0) {
+            slots.remove(path);
+        }
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.closing.load(Ordering::Acquire)
+    }
+
+    fn stop_admission(&self) {
+        // Under the lock, so that no lane misses the change between its check
+        // and its wait.
+        let _ready = self.ready.lock();
+        self.closing.store(true, Ordering::Release);
+        self.ready_changed.notify_all();
+    }
+
+    /// Puts a slot that was idle in line, unless the store is closing.
+    pub(crate) fn schedule(&self, slot: Arc<Slot>) -> Result<()> {
+        let mut ready = self.ready.lock();
+        if self.is_closing() {
+            return Err(closed());
+        }
+        ready.push_back(slot);
+        self.ready_changed.notify_one();
+        Ok(())
+    }
+
+    /// Puts a slot back that has more work. Also while closing: what was
+    /// admitted is finished.
+    pub(crate) fn reschedule(&self, slot: Arc<Slot>) {
+        self.ready.lock().push_back(slot);
+        self.ready_changed.notify_one();
+    }
+
+    /// Waits for the next slot with work; `None` ends a lane.
+    pub(crate) fn next_ready(&self) -> Option<Arc<Slot>> {
+        let mut ready = self.ready.lock();
+        loop {
+            if let Some(slot) = ready.pop_front() {
+                return Some(slot);
+            }
+            if self.is_closing() {
+                return None;
+            }
+            self.ready_changed.wait(&mut ready);
+        }
+    }
+
+    /// The image that new databases start from, built on first use.
+    pub(crate) fn template(&self) -> Result<&[u8]> {
+        if let Some(image) = self.template.get() {
+            return Ok(image);
+        }
+        let image = schema::template()?;
+        Ok(self.template.get_or_init(|| image))
+    }
+}

@@ -32,7 +32,7 @@ use crate::clock::Clock;
 use crate::host::{ActorRef, Host, StopReason};
 use crate::reply::reply;
 
-pub use handle::{ActionCall, ActorHandle};
+pub use handle::{ActionCall, ActorHandle, RequestHead};
 
 /// What a start needs.
 pub struct StartActor {

@@ -1,1 +1,34 @@
+//! The HTTP routes of one actor.
+//!
+//! A host finds out which actor a request is for and calls [`Gateway::serve`]
+//! with an [`ActorSource`], from which the gateway gets the live generation and,
+//! if that one turns the work away, the next. What comes back is a response
+//! whose body shares the buffers it was made from.
+//!
+//! This crate owns routes, encodings, message limits, statuses and the
+//! `x-rivet-actor*` headers. It knows no listener, no directory of actors, no
+//! CORS and no endpoint API, and it starts no task: everything runs inside the
+//! future of the request.
+#![forbid(unsafe_code)]
 
+mod action;
+mod body;
+mod head;
+mod live;
+mod queue;
+mod raw;
+mod reply;
+mod route;
+mod serve;
+mod upload;
+
+pub use body::{BodyAborted, ReplyBody};
+pub use live::{ActorSource, LiveActor};
+pub use reply::{
+    ACTOR_GENERATION_HEADER, ACTOR_HEADER, ACTOR_KEY_HEADER, ERROR_HEADER, HttpReply, error_reply,
+    host_error_reply,
+};
+pub use serve::{ActorRequest, Gateway};
+
+/// The release of the published packages whose interfaces this runtime speaks.
+pub const COMPATIBLE_VERSION: &str = "2.3.19";

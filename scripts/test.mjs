@@ -1,10 +1,14 @@
 // `npm test`: build, lint, all tests. `--compat` adds the suite of the published
-// client. Arguments without dashes pick checks by a part of their title.
+// client, `--long` makes the crash tests long, `--lint` leaves the tests out.
+// Words without dashes pick checks by a part of their title.
 
 import * as checks from "./lib/checks.mjs";
 import { entry } from "./lib/run.mjs";
 import { session } from "./lib/session.mjs";
 import { build } from "./lib/steps.mjs";
+
+const words = process.argv.slice(2);
+const long = words.includes("--long");
 
 const LINT = [
   { title: "rustfmt", check: checks.rustfmt },
@@ -17,11 +21,10 @@ const TESTS = [
   { title: "Rust tests", check: checks.rustTests },
   { title: "Node tests", check: checks.nodeTests },
   { title: "script tests", check: checks.scriptTests },
-  { title: "crash tests", check: checks.crashTests },
+  { title: "crash tests", check: () => checks.crashTests({ long }) },
 ];
 const COMPAT = [{ title: "published client tests", check: checks.compatTests }];
 
-const words = process.argv.slice(2);
 const wanted = words.filter((word) => !word.startsWith("-"));
 const chosen = [
   ...LINT,

@@ -22,13 +22,13 @@ export const RULES = [
 
   function moduleHead(path, text) {
     if (!/^(src|crates\/[^/]+\/src)\/.*\.rs$/.test(path) || isTest(path)) return [];
-    return text.trim() === "" || text.startsWith("//!") ? [] : ["has no `//!` head that says what it owns and what it does not do"];
+    return text.trim() === "" || text.startsWith("//!")
+      ? []
+      : ["has no `//!` head that says what it owns and what it does not do"];
   },
 
   function noTestSwitchedOff(path, text) {
-    const off = path.endsWith(".rs")
-      ? /#\[ignore/
-      : /\b(?:it|test|describe)\.(?:only|skip|todo)\s*\(/;
+    const off = path.endsWith(".rs") ? /#\[ignore/ : /\b(?:it|test|describe)\.(?:only|skip|todo)\s*\(/;
     return /\.(rs|ts|mjs)$/.test(path) && isTest(path) && off.test(text) ? ["switches a test off or others out"] : [];
   },
 

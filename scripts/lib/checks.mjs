@@ -22,8 +22,7 @@ async function has(...command) {
 
 export const rustfmt = () => tool("cargo", ["fmt", "--all", "--check"]);
 
-export const clippy = () =>
-  tool("cargo", ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
+export const clippy = () => tool("cargo", ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
 
 /** Rules of the house that no other tool checks. */
 export const tidy = () => tool(process.execPath, ["scripts/tidy.mjs"]);
@@ -87,9 +86,11 @@ async function nodeRunner(node, folder, env = {}) {
   return { ok: code === 0, ...nodeTest(output) };
 }
 
-/** The scripts' own tests, and what needs whole processes that may be killed. */
+/** The scripts' own tests. */
 export const scriptTests = () => nodeRunner(process.execPath, "scripts/test");
-export const crashTests = () => nodeRunner(process.execPath, "__test__/crash");
+/** The short form, or the long one of fifty rounds. */
+export const crashTests = ({ long }) =>
+  nodeRunner(process.execPath, "__test__/crash", long ? { GREENROOM_CRASH_ROUNDS: "50" } : {});
 
 /** The published client, unmodified, under the Node.js it asks for, against a server under this one. */
 export async function compatTests() {

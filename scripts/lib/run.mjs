@@ -36,9 +36,7 @@ export function run(command, args = [], { env = {}, cwd = root, output = "show" 
     child.stdout?.on("data", keep(process.stdout));
     child.stderr?.on("data", keep(process.stderr));
     child.on("error", (error) => resolve({ code: 127, output: error.message }));
-    child.on("close", (code) =>
-      resolve({ code: code ?? 1, output: Buffer.concat(chunks).toString("utf8") }),
-    );
+    child.on("close", (code) => resolve({ code: code ?? 1, output: Buffer.concat(chunks).toString("utf8") }));
   });
 }
 

@@ -53,9 +53,7 @@ export function nodeTest(output) {
 
 /** The JSON report of vitest. A file that could not be loaded is a failure. */
 export function vitest(report) {
-  const broken = report.testResults.filter(
-    (file) => file.status === "failed" && file.assertionResults.length === 0,
-  );
+  const broken = report.testResults.filter((file) => file.status === "failed" && file.assertionResults.length === 0);
   return {
     passed: report.numPassedTests,
     failed: report.numFailedTests + broken.length,

@@ -27,7 +27,8 @@ const RUST_ADVICE = "install it with rustup (https://rustup.rs), then run this a
 
 const C_ADVICE = {
   darwin: "run `xcode-select --install`",
-  linux: "install your system's compiler package (Debian and Ubuntu: `apt-get install build-essential`, Fedora: `dnf install gcc`, Alpine: `apk add build-base`)",
+  linux:
+    "install your system's compiler package (Debian and Ubuntu: `apt-get install build-essential`, Fedora: `dnf install gcc`, Alpine: `apk add build-base`)",
 };
 
 async function answer(command) {

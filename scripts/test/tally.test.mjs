@@ -6,7 +6,8 @@ import { cargoTest, NONE, nextest, nodeTest, vitest } from "../lib/tally.mjs";
 test("a nextest summary is read with and without colours, slow tests and failures", () => {
   const plain = "     Summary [   1.432s] 14 tests run: 12 passed (1 slow), 1 failed, 1 timed out, 3 skipped";
   assert.deepEqual(nextest(plain), { passed: 12, failed: 2, skipped: 3 });
-  const coloured = "\x1b[32m Summary\x1b[0m [ 0.1s] \x1b[1m1\x1b[0m test run: \x1b[1m1\x1b[0m \x1b[32mpassed\x1b[0m, 0 skipped";
+  const coloured =
+    "\x1b[32m Summary\x1b[0m [ 0.1s] \x1b[1m1\x1b[0m test run: \x1b[1m1\x1b[0m \x1b[32mpassed\x1b[0m, 0 skipped";
   assert.deepEqual(nextest(coloured), { passed: 1, failed: 0, skipped: 0 });
   assert.equal(nextest("error: could not compile"), NONE);
 });

@@ -24,10 +24,7 @@ test("a crate may use the layers below it and none above or beside", () => {
   const manifest = (name) => `[dependencies]\n${name}.workspace = true\n`;
   assert.deepEqual(findings("crates/core/Cargo.toml", manifest("greenroom-store")), []);
   assert.equal(findings("crates/store/Cargo.toml", manifest("greenroom-core")).length, 1);
-  assert.deepEqual(
-    findings("crates/store/Cargo.toml", "[dev-dependencies]\ngreenroom-core.workspace = true\n"),
-    [],
-  );
+  assert.deepEqual(findings("crates/store/Cargo.toml", "[dev-dependencies]\ngreenroom-core.workspace = true\n"), []);
 });
 
 test("rusqlite stays in the store", () => {

@@ -101,22 +101,3 @@ async fn saving_after_the_end_is_refused() {
     let error = handle.ctx().request_save_and_wait(opts).await;
     assert!(error.expect_err("ended").is(&code::ACTOR_NOT_CONFIGURED));
 }
-
-#[tokio::test]
-async fn durability_reply_answers_only_after_the_state_is_on_disk() {
-    let config = ActorConfig {
-        durability: Durability::Reply,
-        ..ActorConfig::default()
-    };
-    let mut world = World::with_config(config);
-    let handle = world.start().await.expect("start");
-    assert_eq!(ask(&handle, "increment").await.expect("increment"), 1);
-    assert_eq!(handle.ctx().state()[0], 1, "written before the answer");
-    assert_eq!(world.script.serialized.load(Ordering::SeqCst), 1);
-    ask(&handle, "get").await.expect("get");
-    assert_eq!(
-        world.script.serialized.load(Ordering::SeqCst),
-        1,
-        "no change, no save"
-    );
-}

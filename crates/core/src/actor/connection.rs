@@ -20,6 +20,7 @@ use serde_json::json;
 
 use crate::actor::context::ActorContext;
 use crate::actor::messages::{ActorEvent, Request};
+use crate::actor::output::Audience;
 use crate::actor::save_book::RequestSaveOpts;
 use crate::actor::work::ActorWorkKind;
 use crate::host::HibernationId;
@@ -146,7 +147,7 @@ impl ConnHandle {
     }
 
     /// Sends one event regardless of subscriptions. Failures are logged.
-    pub fn send(&self, event: &OutboundEvent) {
+    pub(crate) fn send(&self, event: &OutboundEvent) {
         let transport = self.0.transport.read().clone();
         let sent = match transport {
             Some(transport) => transport.send_event(event),
@@ -342,13 +343,20 @@ impl ActorContext {
 
     /// Sends an event to every connection subscribed to `name`.
     pub fn broadcast(&self, name: &str, args: Bytes) {
-        let live = self.0.conns.live.read();
-        if live.is_empty() {
-            return;
+        if self.conn_count() > 0 {
+            self.emit(OutboundEvent::new(name, args), Audience::Subscribers);
         }
-        let event = OutboundEvent::new(name, args);
-        for conn in live.values().filter(|conn| conn.is_subscribed(name)) {
-            conn.send(&event);
+    }
+
+    /// Sends an event to one connection, subscribed or not.
+    pub fn send_to(&self, conn: &ConnHandle, name: &str, args: Bytes) {
+        self.emit(OutboundEvent::new(name, args), Audience::One(conn.clone()));
+    }
+
+    pub(crate) fn send_to_subscribers(&self, event: &OutboundEvent) {
+        let live = self.0.conns.live.read();
+        for conn in live.values().filter(|conn| conn.is_subscribed(&event.name)) {
+            conn.send(event);
         }
     }
 

@@ -75,6 +75,12 @@ impl ActorContext {
         Ok(())
     }
 
+    /// The idle timer's request: repeats what a host has left unanswered.
+    pub(crate) fn ask_to_sleep(&self) {
+        self.0.intents.sleep_requested.store(true, Ordering::SeqCst);
+        self.0.host.request_sleep(self.actor());
+    }
+
     /// Asks the host to destroy the actor. Allowed after `sleep`, because it is
     /// the stronger wish; a second destroy is `actor/stopping`.
     pub fn destroy(&self) -> Result<()> {

@@ -10,6 +10,8 @@ pub mod lifecycle;
 pub mod messages;
 mod output;
 mod persistence;
+#[cfg(test)]
+mod priority_tests;
 pub mod save_book;
 mod schedule;
 mod shutdown;

@@ -1,13 +1,24 @@
-//! The output gate: what must be on disk before an answer leaves.
+//! The output gate: what must be on disk before an answer or an event leaves.
 //!
 //! A new actor's first writes are held in memory and made durable as one commit
-//! while its first requests already run; their answers wait here. Failure is
-//! sticky: once the gate has failed, every later answer fails with it.
+//! while its first requests already run; their answers wait here. With
+//! `Durability::Reply`, answers and events also wait for the state they were made
+//! from. Failure is sticky: once the startup commit has failed, every later
+//! answer fails with it.
+//!
+//! Invariant O1: events leave in the order they were sent, and an answer leaves
+//! after every event that was sent before it.
+//! Invariant O2: an event whose state was not written never leaves.
+
+use std::collections::VecDeque;
 
 use greenroom_error::{Error, Result};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
+use crate::actor::connection::{ConnHandle, OutboundEvent};
 use crate::actor::context::ActorContext;
+use crate::actor::save_book::{Patience, RequestSaveOpts};
 use crate::config::Durability;
 
 /// State of the startup commit.
@@ -20,15 +31,43 @@ enum Startup {
     Failed(Error),
 }
 
+/// Where an event goes.
+pub(crate) enum Audience {
+    One(ConnHandle),
+    /// Whoever is subscribed when it leaves.
+    Subscribers,
+}
+
+struct Held {
+    /// State revision that must be durable first.
+    revision: u64,
+    event: OutboundEvent,
+    audience: Audience,
+}
+
+/// Events that wait, and how far delivery has come.
+#[derive(Default)]
+struct Outbox {
+    held: VecDeque<Held>,
+    sent: u64,
+    /// True while a pump task empties the outbox.
+    pumping: bool,
+}
+
 /// One per generation.
 pub(crate) struct OutputGate {
     startup: watch::Sender<Startup>,
+    outbox: Mutex<Outbox>,
+    /// Number of events that have left or been dropped.
+    delivered: watch::Sender<u64>,
 }
 
 impl Default for OutputGate {
     fn default() -> Self {
         Self {
             startup: watch::Sender::new(Startup::Settled),
+            outbox: Mutex::new(Outbox::default()),
+            delivered: watch::Sender::new(0),
         }
     }
 }
@@ -70,8 +109,72 @@ impl ActorContext {
             self.0.output.startup_settled().await?;
         }
         if self.config().durability == Durability::Reply {
+            let sent = self.0.output.outbox.lock().sent;
             self.save_pending_changes().await?;
+            let mut delivered = self.0.output.delivered.subscribe();
+            // The sender lives in the context this borrows.
+            let _ = delivered.wait_for(|count| *count >= sent).await;
         }
         Ok(())
+    }
+
+    /// Sends an event now, or once the state it was made from is durable.
+    pub(crate) fn emit(&self, event: OutboundEvent, audience: Audience) {
+        if self.config().durability == Durability::Interval {
+            self.deliver(&event, &audience);
+            return;
+        }
+        let (requested, completed) =
+            self.with_book(|book| (book.requested_revision(), book.completed_revision()));
+        let mut outbox = self.0.output.outbox.lock();
+        outbox.sent += 1;
+        if outbox.held.is_empty() && !outbox.pumping && completed >= requested {
+            let sent = outbox.sent;
+            // Under the lock, so that a later event cannot overtake (O1).
+            self.deliver(&event, &audience);
+            self.0.output.delivered.send_replace(sent);
+            return;
+        }
+        outbox.held.push_back(Held {
+            revision: requested,
+            event,
+            audience,
+        });
+        if !outbox.pumping {
+            outbox.pumping = true;
+            let ctx = self.clone();
+            tokio::spawn(async move { ctx.pump_outbox().await });
+        }
+        drop(outbox);
+        self.request_save(RequestSaveOpts {
+            immediate: true,
+            max_wait: None,
+        });
+    }
+
+    async fn pump_outbox(&self) {
+        loop {
+            let next = {
+                let mut outbox = self.0.output.outbox.lock();
+                let next = outbox.held.pop_front();
+                outbox.pumping = next.is_some();
+                next
+            };
+            let Some(held) = next else { return };
+            match self.wait_saved(held.revision, Patience::Retries).await {
+                Ok(()) => self.deliver(&held.event, &held.audience),
+                Err(error) => {
+                    tracing::warn!(actor_id = %self.actor_id(), event = held.event.name, %error, "event dropped: its state was not written");
+                }
+            }
+            self.0.output.delivered.send_modify(|count| *count += 1);
+        }
+    }
+
+    fn deliver(&self, event: &OutboundEvent, audience: &Audience) {
+        match audience {
+            Audience::One(conn) => conn.send(event),
+            Audience::Subscribers => self.send_to_subscribers(event),
+        }
     }
 }

@@ -17,6 +17,7 @@ use crate::actor::messages::{ActorEvent, SerializeStateReason, StateDelta, Workf
 use crate::actor::task::ActorTask;
 use crate::actor::timers::TimerKind;
 use crate::clock::Clock;
+use crate::config::Durability;
 use crate::reply::{Reply, ReplyReceiver, reply};
 
 /// Least bound of a serialization that shutdown waits for.
@@ -198,6 +199,19 @@ impl ActorTask {
         let now = self.ctx.clock().now();
         self.ctx.with_book(|book| book.failed(now));
         self.schedule_state_save(false);
+        if self.ctx.config().durability == Durability::Reply {
+            self.end_after_failed_commit();
+        }
+    }
+
+    /// Memory is ahead of disk and a caller has been told so: the generation ends
+    /// and the next one starts from what is on disk, so that unsaved state is
+    /// never served as if it were saved.
+    fn end_after_failed_commit(&self) {
+        let report = self.ctx.stop_with_error("state could not be written");
+        if let Err(error) = report {
+            tracing::debug!(actor_id = %self.ctx.actor_id(), %error, "the actor is ending already");
+        }
     }
 
     /// Joins an operation in flight: a commit that was sent cannot be unsent.

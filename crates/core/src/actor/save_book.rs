@@ -32,9 +32,25 @@ pub struct SaveBook {
     immediate: bool,
     within: Option<Instant>,
     last_save_at: Option<Instant>,
-    waiters: Vec<(u64, oneshot::Sender<Result<()>>)>,
+    waiters: Vec<Waiter>,
     /// Set when no later save can run.
     closed: bool,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    revision: u64,
+    patience: Patience,
+    answer: oneshot::Sender<Result<()>>,
+}
+
+/// What a waiter does when one attempt to write fails.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Patience {
+    /// Rides on the retries; hears of failure only when the actor ends.
+    Retries,
+    /// Is told at once that the outcome is unknown: its own caller waits.
+    OneAttempt,
 }
 
 /// What a request asks of the task.
@@ -65,14 +81,18 @@ impl SaveBook {
 
     /// A future outcome for `revision`; answered at once if it is covered or if
     /// nothing can be saved any more.
-    pub fn wait(&mut self, revision: u64) -> oneshot::Receiver<Result<()>> {
+    pub fn wait(&mut self, revision: u64, patience: Patience) -> oneshot::Receiver<Result<()>> {
         let (sender, receiver) = oneshot::channel();
         if self.completed >= revision {
             let _ = sender.send(Ok(()));
         } else if self.closed {
             let _ = sender.send(Err(unwritten()));
         } else {
-            self.waiters.push((revision, sender));
+            self.waiters.push(Waiter {
+                revision,
+                patience,
+                answer: sender,
+            });
         }
         receiver
     }
@@ -116,8 +136,8 @@ impl SaveBook {
             self.within = None;
         }
         let completed = self.completed;
-        for (_, waiter) in self.waiters.extract_if(.., |(at, _)| *at <= completed) {
-            let _ = waiter.send(Ok(()));
+        for waiter in self.waiters.extract_if(.., |w| w.revision <= completed) {
+            let _ = waiter.answer.send(Ok(()));
         }
     }
 
@@ -129,13 +149,18 @@ impl SaveBook {
         self.within = None;
         self.requested += 1;
         self.pending = true;
+        let impatient = |waiter: &mut Waiter| waiter.patience == Patience::OneAttempt;
+        for waiter in self.waiters.extract_if(.., impatient) {
+            let unknown = Error::new(&code::ACTOR_OUTCOME_UNKNOWN);
+            let _ = waiter.answer.send(Err(unknown));
+        }
     }
 
     /// No later save can run: waiters learn that their state was not written.
     pub fn close(&mut self) {
         self.closed = true;
-        for (_, waiter) in self.waiters.drain(..) {
-            let _ = waiter.send(Err(unwritten()));
+        for waiter in self.waiters.drain(..) {
+            let _ = waiter.answer.send(Err(unwritten()));
         }
     }
 }
@@ -204,7 +229,7 @@ mod tests {
         let first = book.request(RequestSaveOpts::default(), at(0)).revision;
         let second = book.request(RequestSaveOpts::default(), at(0)).revision;
         let third = book.request(RequestSaveOpts::default(), at(0)).revision;
-        let mut waits = [book.wait(first), book.wait(second), book.wait(third)];
+        let mut waits = [first, second, third].map(|at| book.wait(at, Patience::Retries));
         book.complete(second, at(1));
         assert_eq!(
             waits.each_mut().map(answered),
@@ -212,8 +237,14 @@ mod tests {
         );
         book.close();
         assert_eq!(answered(&mut waits[2]), Some(false));
-        assert_eq!(answered(&mut book.wait(third)), Some(false));
-        assert_eq!(answered(&mut book.wait(second)), Some(true));
+        assert_eq!(
+            answered(&mut book.wait(third, Patience::Retries)),
+            Some(false)
+        );
+        assert_eq!(
+            answered(&mut book.wait(second, Patience::Retries)),
+            Some(true)
+        );
     }
 
     #[test]
@@ -224,8 +255,10 @@ mod tests {
             max_wait: None,
         };
         let revision = book.request(immediate, at(0)).revision;
-        let mut wait = book.wait(revision);
+        let mut wait = book.wait(revision, Patience::Retries);
+        let mut impatient = book.wait(revision, Patience::OneAttempt);
         book.failed(at(10));
+        assert_eq!(answered(&mut impatient), Some(false));
         assert_eq!(book.deadline(false, INTERVAL, at(10)), at(1_010));
         assert_eq!(answered(&mut wait), None);
         book.complete(book.requested_revision(), at(1_010));

@@ -20,7 +20,7 @@ use crate::actor::conn_rows;
 use crate::actor::connection::{ConnHandle, PendingHibernationChanges};
 use crate::actor::context::ActorContext;
 use crate::actor::messages::{LifecycleEvent, StateDelta, WorkflowKvWrite};
-use crate::actor::save_book::{RequestSaveOpts, SaveBook};
+use crate::actor::save_book::{Patience, RequestSaveOpts, SaveBook};
 use crate::actor::work::{ActorWorkKind, ActorWorkRegion};
 use crate::reply::reply;
 
@@ -132,10 +132,11 @@ impl ActorContext {
             return Err(Error::not_configured("lifecycle events"));
         }
         let revision = self.request_save_revision(opts);
-        self.wait_saved(revision).await
+        self.wait_saved(revision, Patience::Retries).await
     }
 
-    /// Makes every change requested so far durable; immediate when none is.
+    /// Makes every change requested so far durable; immediate when none is. Fails
+    /// with `actor/outcome_unknown` as soon as one attempt fails.
     pub(crate) async fn save_pending_changes(&self) -> Result<()> {
         let revision = {
             let book = self.0.state.book.lock();
@@ -150,11 +151,11 @@ impl ActorContext {
         };
         // Escalates the pending request; the extra revision rides along.
         self.request_save(immediate);
-        self.wait_saved(revision).await
+        self.wait_saved(revision, Patience::OneAttempt).await
     }
 
-    async fn wait_saved(&self, revision: u64) -> Result<()> {
-        let outcome = self.0.state.book.lock().wait(revision);
+    pub(crate) async fn wait_saved(&self, revision: u64, patience: Patience) -> Result<()> {
+        let outcome = self.0.state.book.lock().wait(revision, patience);
         outcome
             .await
             .unwrap_or_else(|_| Err(Error::new(&code::ACTOR_STOPPING)))

@@ -21,6 +21,7 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use greenroom_error::{Error, Result, code};
 use tokio::sync::mpsc;
@@ -37,6 +38,9 @@ use crate::actor::persistence::{PendingPersistence, PersistenceOutcome};
 use crate::actor::sleep::{self, CanSleep, IdleInputs};
 use crate::actor::timers::{TimerKind, Timers};
 use crate::reply::{Reply, ReplyReceiver};
+
+/// Least time between two requests to sleep that the host leaves unanswered.
+const ASK_AGAIN_MIN: Duration = Duration::from_secs(1);
 
 /// Everything that can happen to a live actor, in order of priority.
 pub(crate) enum Wake {
@@ -161,7 +165,7 @@ impl ActorTask {
 
     /// The priority order. While a start waits for its preamble, commands and
     /// client work stay queued; saves, timers and the adapter's end do not.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Wake> {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Wake> {
         let starting = matches!(self.start, StartPhase::Waiting(_));
         if !starting && let Poll::Ready(command) = self.lifecycle_inbox.poll_recv(cx) {
             return Poll::Ready(command.map_or(Wake::InboxClosed("lifecycle"), Wake::Lifecycle));
@@ -360,9 +364,10 @@ impl ActorTask {
             self.arm_sleep_timer();
             return;
         }
-        if let Err(error) = self.ctx.sleep() {
-            tracing::debug!(actor_id = %self.ctx.actor_id(), %error, "idle sleep was not asked for");
-        }
+        self.ctx.ask_to_sleep();
+        // A host that does not answer is asked again; the actor serves meanwhile.
+        let again = self.ctx.clock().now() + self.ctx.config().sleep_timeout.max(ASK_AGAIN_MIN);
+        self.timers.arm(TimerKind::Sleep, again);
     }
 
     pub(super) fn transition_to(&mut self, next: LifecycleState) {

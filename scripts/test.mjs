@@ -1,5 +1,5 @@
 // `npm test`: build, lint, all tests. `--compat` adds the suite of the published
-// client, `--long` makes the crash tests long, `--lint` leaves the tests out.
+// client, `--long` makes crash and endurance tests long, `--lint` leaves the tests out.
 // Words without dashes pick checks by a part of their title.
 
 import * as checks from "./lib/checks.mjs";
@@ -22,6 +22,7 @@ const TESTS = [
   { title: "Node tests", check: checks.nodeTests },
   { title: "script tests", check: checks.scriptTests },
   { title: "crash tests", check: () => checks.crashTests({ long }) },
+  { title: "endurance tests", check: () => checks.enduranceTests({ long }) },
 ];
 const COMPAT = [{ title: "published client tests", check: checks.compatTests }];
 

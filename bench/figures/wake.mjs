@@ -1,23 +1,12 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
+import { whenAsleep } from "../../scripts/lib/host.mjs";
 import { makeRegistry } from "../lib/actors.mjs";
 import { loadNative } from "../lib/native.mjs";
 import { temporaryFolder } from "../lib/processes.mjs";
 import { median } from "../lib/stats.mjs";
 
 const WAKES = 50;
-
-/** Puts the actor to sleep and resolves when the host lists it as sleeping. */
-async function putToSleep(handle, id, url) {
-  await handle.nap();
-  for (;;) {
-    const answer = await fetch(`${url}/actors?namespace=default&actor_ids=${id}`);
-    const { actors } = await answer.json();
-    if (actors[0]?.sleep_ts) return;
-    await delay(1);
-  }
-}
 
 export default {
   name: "wake",
@@ -43,7 +32,8 @@ export default {
     const bare = [];
     const woken = [];
     for (let wake = 0; wake < WAKES; wake++) {
-      await putToSleep(handle, id, url);
+      await handle.nap();
+      await whenAsleep(url, id);
       bare.push(native.openAndRead(join(folder.path, "bare", "0.db")));
       const since = performance.now();
       await handle.get();

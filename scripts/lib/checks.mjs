@@ -88,9 +88,10 @@ async function nodeRunner(node, folder, env = {}) {
 
 /** The scripts' own tests. */
 export const scriptTests = () => nodeRunner(process.execPath, "scripts/test");
-/** The short form, or the long one of fifty rounds. */
-export const crashTests = ({ long }) =>
-  nodeRunner(process.execPath, "__test__/crash", long ? { GREENROOM_CRASH_ROUNDS: "50" } : {});
+/** What takes whole processes and time; `long` is the form for releases. */
+const LONG = { GREENROOM_LONG: "1", GREENROOM_CRASH_ROUNDS: "50" };
+export const crashTests = ({ long }) => nodeRunner(process.execPath, "__test__/crash", long ? LONG : {});
+export const enduranceTests = ({ long }) => nodeRunner(process.execPath, "__test__/endurance", long ? LONG : {});
 
 /** The published client, unmodified, under the Node.js it asks for, against a server under this one. */
 export async function compatTests() {

@@ -1,0 +1,59 @@
+// What only shows in numbers: file handles with thousands of actors, memory
+// over thousands of lives. `GREENROOM_LONG=1` takes the long form.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+
+const LONG = process.env.GREENROOM_LONG === "1";
+const ACTORS = LONG ? 5000 : 600;
+const ROUNDS = LONG ? 20_000 : 1000;
+const HANDLES = 256;
+
+/** Runs a script of this folder below a shell prefix and gives the one message it sends. */
+async function runScript(t, prefix, script, ...args) {
+  const dataDir = mkdtempSync(join(tmpdir(), "greenroom-endurance-"));
+  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  const path = fileURLToPath(new URL(script, import.meta.url));
+  const command = `${prefix} exec "$0" --expose-gc "$@"`;
+  const child = spawn("sh", ["-c", command, process.execPath, path, ...args.map(String)], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
+    env: { ...process.env, GREENROOM_DATA_DIR: dataDir },
+  });
+  t.after(() => child.kill("SIGKILL"));
+  const ended = once(child, "exit");
+  const [message] = await Promise.race([
+    once(child, "message"),
+    ended.then(([code, signal]) => assert.fail(`${script} ended early: ${code ?? signal}`)),
+  ]);
+  const [code] = await ended;
+  assert.equal(code, 0, "it leaves with exit code 0");
+  return message;
+}
+
+const unix = { skip: process.platform === "win32" && "needs a POSIX shell" };
+
+test(`${ACTORS} live actors fit into ${HANDLES} file handles`, unix, async (t) => {
+  const prefix = `ulimit -n ${HANDLES} &&`;
+  const { wrong, handles } = await runScript(t, prefix, "many-actors.mjs", ACTORS);
+  assert.deepEqual(wrong, []);
+  assert.ok(handles <= HANDLES);
+  t.diagnostic(`${handles} handles at most`);
+});
+
+test(`native memory does not grow over ${ROUNDS} sleeps and wakes of one actor`, unix, async (t) => {
+  const { seen } = await runScript(t, "", "sleep-wake.mjs", ROUNDS, 10);
+  // The first points warm allocator and caches up.
+  const [from, to] = [seen[3], seen.at(-1)];
+  const perRound = (to.bytes - from.bytes) / (to.round - from.round);
+  t.diagnostic(
+    `${perRound.toFixed(0)} bytes per round; ${seen.map(({ bytes }) => (bytes / 2 ** 20).toFixed(1)).join(", ")} MB`,
+  );
+  // A leaked context would be tens of kilobytes; page noise over a short run is not a leak.
+  assert.ok(perRound < (LONG ? 256 : 3072), `${perRound.toFixed(0)} bytes per round`);
+});

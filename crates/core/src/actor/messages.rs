@@ -143,6 +143,8 @@ pub struct QueueSendDispatch {
     pub wait: bool,
     pub timeout_ms: Option<u64>,
     pub incoming: Incoming,
+    /// Counts the call as running work from acceptance until it is dropped.
+    pub region: Option<ActorWorkRegion>,
     pub reply: Reply<QueueSendResult>,
 }
 

@@ -22,4 +22,4 @@ pub(crate) mod task;
 mod timers;
 pub mod work;
 
-pub(crate) use dispatch::{DispatchSender, dispatch_channel};
+pub(crate) use dispatch::{DispatchSender, ProcessPending, dispatch_channel};

@@ -16,7 +16,7 @@ use crate::actor::messages::{DispatchCommand, LifecycleCommand, LifecycleEvent};
 use crate::actor::task::{ActorTask, Inboxes, StartPhase, Wake};
 use crate::actor::timers::TimerKind;
 use crate::actor::work::WorkRegistry;
-use crate::actor::{DispatchSender, dispatch_channel};
+use crate::actor::{DispatchSender, ProcessPending, dispatch_channel};
 use crate::clock::{Clock, ManualClock};
 use crate::config::ActorConfig;
 use crate::host::{ActorRef, ClientEndpoint, HibernationId, Host, HostFuture};
@@ -69,7 +69,7 @@ fn everything_at_once(state: LifecycleState) -> Full {
     let (lifecycle, lifecycle_inbox) = mpsc::unbounded_channel();
     let (lifecycle_events, events_inbox) = mpsc::unbounded_channel();
     let (actor_events, adapter_inbox) = mpsc::unbounded_channel();
-    let (dispatch, dispatch_inbox) = dispatch_channel(9, Arc::clone(&work));
+    let (dispatch, dispatch_inbox) = dispatch_channel(9, Arc::clone(&work), ProcessPending::new(9));
     let ctx = ActorContext::new(ContextParts {
         identity: Identity {
             actor,

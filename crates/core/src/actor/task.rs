@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::actor::context::ActorContext;
-use crate::actor::dispatch::DispatchInbox;
+use crate::actor::dispatch::{DispatchInbox, PendingPermit};
 use crate::actor::factory::{ActorEvents, ActorFactory};
 use crate::actor::lifecycle::{self, LifecycleState, OnAlarm, OnStart, OnStop};
 use crate::actor::messages::{
@@ -49,7 +49,7 @@ pub(crate) enum Wake {
     /// A count of running work changed.
     Activity,
     GraceDeadline,
-    Dispatch(DispatchCommand),
+    Dispatch((DispatchCommand, PendingPermit)),
     /// The adapter answered the start handshake.
     StartupReady(Result<()>),
     AdapterExited(AdapterExit),

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use crate::actor::dispatch::PendingPermit;
 use crate::clock::{Clock, Instant};
 
 /// Kinds of tracked work.
@@ -249,6 +250,7 @@ impl WorkRegistry {
         ActorWorkRegion {
             registry: Arc::clone(self),
             policy,
+            permit: None,
         }
     }
 
@@ -322,6 +324,15 @@ impl WorkRegistry {
 pub struct ActorWorkRegion {
     registry: Arc<WorkRegistry>,
     policy: WorkPolicy,
+    /// Place in the process that the work takes up.
+    permit: Option<PendingPermit>,
+}
+
+impl ActorWorkRegion {
+    pub(crate) fn carrying(mut self, permit: PendingPermit) -> Self {
+        self.permit = Some(permit);
+        self
+    }
 }
 
 impl Drop for ActorWorkRegion {

@@ -228,6 +228,7 @@ impl ActorHandle {
                 wait,
                 timeout_ms,
                 incoming: call.incoming.clone(),
+                region: None,
                 reply: answer,
             })));
         let answer = answered.await;

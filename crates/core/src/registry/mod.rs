@@ -23,11 +23,11 @@ use serde_json::json;
 use tokio::sync::{mpsc, watch};
 
 use crate::actor::context::{ActorContext, ContextParts, Identity};
-use crate::actor::dispatch_channel;
 use crate::actor::factory::{ActorEvents, ActorFactory};
 use crate::actor::messages::{LifecycleCommand, ShutdownKind};
 use crate::actor::task::{ActorTask, Inboxes};
 use crate::actor::work::WorkRegistry;
+use crate::actor::{ProcessPending, dispatch_channel};
 use crate::clock::Clock;
 use crate::host::{ActorRef, Host, StopReason};
 use crate::reply::reply;
@@ -74,7 +74,11 @@ pub struct RegistryDispatcher {
     instances: Mutex<HashMap<ActorId, Vec<Instance>>>,
     clock: Clock,
     region: String,
+    pending: Arc<ProcessPending>,
 }
+
+/// Client work that may be pending in one registry.
+const PENDING_MAX: usize = 100_000;
 
 impl RegistryDispatcher {
     pub fn new(
@@ -87,6 +91,7 @@ impl RegistryDispatcher {
             instances: Mutex::new(HashMap::new()),
             clock,
             region,
+            pending: ProcessPending::new(PENDING_MAX),
         })
     }
 
@@ -202,7 +207,8 @@ impl RegistryDispatcher {
         let (actor_events, adapter_inbox) = mpsc::unbounded_channel();
         let work = WorkRegistry::new(self.clock.clone());
         let capacity = factory.config().max_pending_requests as usize;
-        let (dispatch, dispatch_inbox) = dispatch_channel(capacity, Arc::clone(&work));
+        let process = Arc::clone(&self.pending);
+        let (dispatch, dispatch_inbox) = dispatch_channel(capacity, Arc::clone(&work), process);
         let ctx = ActorContext::new(ContextParts {
             identity: Identity {
                 actor: start.actor,

@@ -13,6 +13,7 @@
 pub mod bare;
 pub mod cbor;
 pub mod client_protocol;
+pub mod close_reason;
 pub mod conn_params;
 mod encoding;
 pub mod error_body;

@@ -202,6 +202,11 @@ impl<'a> Reader<'a> {
     }
 
     fn skip_below(&mut self, depth: usize) -> Read<()> {
+        // Small integers and simple values are one byte and most of all items.
+        if let Some(0x00..=0x17 | 0x20..=0x37 | 0xe0..=0xf7) = self.rest().first() {
+            self.at += 1;
+            return Ok(());
+        }
         let head = self.head()?;
         match head.major {
             BYTES | TEXT => self.skip_string(head),

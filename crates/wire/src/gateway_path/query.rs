@@ -45,7 +45,7 @@ pub(super) fn parse(segment: &str, actor_path: &str, query: &str) -> Result<Gate
     Ok(GatewayRoute {
         path_and_query: join(actor_path, user_query.as_deref()),
         skip_ready_wait: parameters.skip_ready_wait()?,
-        token: parameters.token.take(),
+        token: parameters.token.take().map(Cow::into_owned),
         target: Target::Query(parameters.into_target(name)?),
     })
 }
@@ -64,21 +64,21 @@ fn actor_name(segment: &str) -> Result<String> {
 
 /// The decoded values of the `rvt-*` pairs.
 #[derive(Default)]
-struct Parameters {
-    namespace: Option<String>,
-    method: Option<String>,
-    key: Option<String>,
-    runner: Option<String>,
-    pool: Option<String>,
-    input: Option<String>,
-    region: Option<String>,
-    crash_policy: Option<String>,
-    token: Option<String>,
-    skip_ready_wait: Option<String>,
+struct Parameters<'a> {
+    namespace: Option<Cow<'a, str>>,
+    method: Option<Cow<'a, str>>,
+    key: Option<Cow<'a, str>>,
+    runner: Option<Cow<'a, str>>,
+    pool: Option<Cow<'a, str>>,
+    input: Option<Cow<'a, str>>,
+    region: Option<Cow<'a, str>>,
+    crash_policy: Option<Cow<'a, str>>,
+    token: Option<Cow<'a, str>>,
+    skip_ready_wait: Option<Cow<'a, str>>,
 }
 
-impl Parameters {
-    fn add(&mut self, pair: &str) -> Result<()> {
+impl<'a> Parameters<'a> {
+    fn add(&mut self, pair: &'a str) -> Result<()> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let parameter = match name {
             "rvt-namespace" => &mut self.namespace,
@@ -99,8 +99,7 @@ impl Parameters {
                 json!({ "name": name }),
             ));
         }
-        let value = percent::decode_form(value).map_err(|_| not_utf8(name))?;
-        *parameter = Some(value.into_owned());
+        *parameter = Some(percent::decode_form(value).map_err(|_| not_utf8(name))?);
         Ok(())
     }
 
@@ -112,13 +111,13 @@ impl Parameters {
         }
     }
 
-    fn into_target(self, name: String) -> Result<QueryTarget> {
+    fn into_target(mut self, name: String) -> Result<QueryTarget> {
         let missing = |name: &str| invalid(format!("missing {name}"));
         let namespace = self
             .namespace
-            .clone()
+            .take()
             .ok_or_else(|| missing("rvt-namespace"))?;
-        let method = self.method.clone().ok_or_else(|| missing("rvt-method"))?;
+        let method = self.method.take().ok_or_else(|| missing("rvt-method"))?;
         let key = ActorKey::from_comma(self.key.as_deref().unwrap_or_default())?;
         let method = match &*method {
             "get" => self.get()?,
@@ -126,7 +125,7 @@ impl Parameters {
             _ => return Err(invalid("unknown rvt-method".to_owned())),
         };
         Ok(QueryTarget {
-            namespace,
+            namespace: namespace.into_owned(),
             name,
             key,
             method,
@@ -157,9 +156,9 @@ impl Parameters {
                 .ok_or_else(|| invalid("unknown rvt-crash-policy".to_owned()))
         });
         Ok(QueryMethod::GetOrCreate(CreateOptions {
-            pool,
+            pool: pool.into_owned(),
             input: self.input.as_deref().map(input).transpose()?,
-            region: self.region,
+            region: self.region.map(Cow::into_owned),
             crash_policy: crash_policy.transpose()?,
         }))
     }

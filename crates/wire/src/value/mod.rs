@@ -21,18 +21,21 @@
 //! | set (tag 258) | `["$Set", […]]` |
 //! | typed arrays (tags 65 to 86) | array of their numbers |
 //! | any other tag | the tagged item |
+//! | lone surrogates, as JavaScript encoders write them | `\uXXXX` |
 //!
 //! Map keys that are themselves containers, and 128-bit floats, have no form
-//! and fail.
+//! and fail. So do lone surrogates on the way from JSON to CBOR.
 
 mod from_json;
 mod tags;
+mod text;
 mod to_json;
 
 use bytes::Bytes;
 use serde_json::Value;
 
 pub(crate) use from_json::CborFromJson;
+pub(crate) use text::write_json_str;
 
 use crate::cbor::Reader;
 use crate::malformed::{Malformed, Read};
@@ -81,11 +84,6 @@ pub fn from_value(value: &Value) -> Bytes {
 /// As [`cbor_to_json`], and if the tree would nest deeper than 127.
 pub fn to_value(cbor: &[u8]) -> Result<Value, Malformed> {
     Ok(serde_json::from_slice(&cbor_to_json(cbor)?)?)
-}
-
-/// Writes text as a JSON string.
-pub(crate) fn write_json_str(out: &mut Vec<u8>, text: &str) {
-    serde_json::to_writer(out, text).expect("writing text to memory cannot fail");
 }
 
 /// Writes a JSON number or string that the serializer cannot refuse.

@@ -1,6 +1,7 @@
 //! CBOR to JSON.
 
-use super::{tags, write_json_scalar, write_json_str};
+use super::text::{write_json_str, write_json_text};
+use super::{tags, write_json_scalar};
 use crate::cbor::{
     ARRAY, BYTES, Head, MAP, NEGATIVE, Reader, SIMPLE, TAG, TEXT, UNSIGNED, deeper, float,
 };
@@ -17,10 +18,7 @@ pub(super) fn write_item(reader: &mut Reader<'_>, out: &mut Vec<u8>, depth: usiz
             write_tagged_bytes(out, &reader.string(head)?);
             Ok(())
         }
-        TEXT => {
-            write_json_str(out, &reader.text(head)?);
-            Ok(())
-        }
+        TEXT => write_json_text(out, &reader.string(head)?),
         ARRAY => write_array(reader, head, out, deeper(depth)?),
         MAP => write_object(reader, head, out, deeper(depth)?),
         TAG => tags::write_tagged(reader, head.argument, out, deeper(depth)?),
@@ -72,10 +70,7 @@ fn write_object(reader: &mut Reader<'_>, head: Head, out: &mut Vec<u8>, depth: u
 fn write_key(reader: &mut Reader<'_>, out: &mut Vec<u8>) -> Read<()> {
     let head = reader.head()?;
     match head.major {
-        TEXT => {
-            write_json_str(out, &reader.text(head)?);
-            return Ok(());
-        }
+        TEXT => return write_json_text(out, &reader.string(head)?),
         UNSIGNED | NEGATIVE => write_json_str(out, &integer(head).to_string()),
         SIMPLE if float(head).is_some() => {
             out.push(b'"');

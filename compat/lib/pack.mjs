@@ -2,8 +2,8 @@
 // network, into a folder of their own.
 
 import { execFile } from "node:child_process";
-import { copyFile, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -29,22 +29,29 @@ async function builtPlatform() {
   return platform;
 }
 
+/** Packs the package of `platform`; napi makes its folders within the project only. */
+async function packNative(platform, into) {
+  const dirs = await mkdtemp(join(ROOT, "target", "pack-"));
+  try {
+    await run(process.execPath, [NAPI, "create-npm-dirs", "--npm-dir", relative(ROOT, dirs)], { cwd: ROOT });
+    const addon = `greenroom.${platform}.node`;
+    await copyFile(join(ROOT, addon), join(dirs, platform, addon));
+    return await pack(join(dirs, platform), into);
+  } finally {
+    await rm(dirs, { recursive: true, force: true });
+  }
+}
+
 /**
- * Packs the main package and the one of this platform below `folder` and
- * installs both there. Resolves with what was packed and where it is installed.
+ * Packs the main package and the one of this platform and installs both below
+ * `folder`. Resolves with what was packed and where it is installed.
  */
 export async function packAndInstall(folder) {
-  const dirs = join(folder, "npm");
   const tarballs = join(folder, "tarballs");
   const project = join(folder, "project");
-  await Promise.all([mkdir(dirs), mkdir(tarballs), mkdir(project)]);
-  const platform = await builtPlatform();
-  await run(process.execPath, [NAPI, "create-npm-dirs", "--cwd", ROOT, "--npm-dir", dirs]);
-  const addon = `greenroom.${platform}.node`;
-  await copyFile(join(ROOT, addon), join(dirs, platform, addon));
-
+  await Promise.all([mkdir(tarballs), mkdir(project)]);
   const main = await pack(ROOT, tarballs);
-  const native = await pack(join(dirs, platform), tarballs);
+  const native = await packNative(await builtPlatform(), tarballs);
   await writeFile(join(project, "package.json"), '{ "name": "user", "private": true }');
   await npm(["install", "--offline", "--no-audit", "--no-fund", main.tarball, native.tarball], project);
   return { project, main, native };

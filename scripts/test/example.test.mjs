@@ -23,10 +23,14 @@ async function startExample(t, dataDir) {
   t.after(() => child.kill("SIGKILL"));
   const ended = once(child, "exit");
   let text = "";
-  for await (const chunk of child.stdout) {
-    text += chunk;
-    if (text.includes("console.log)'\n")) break;
-  }
+  await new Promise((resolve) => {
+    // The stream stays open: the example goes on to print when it stops.
+    child.stdout.on("data", (chunk) => {
+      text += chunk;
+      if (text.includes("console.log)'\n")) resolve();
+    });
+    child.stdout.on("end", resolve);
+  });
   const commands = [...text.matchAll(/^ +((?:curl|node) .*)$/gm)].map(([, command]) => command);
   return { child, ended, text, commands };
 }

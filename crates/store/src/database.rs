@@ -8,9 +8,10 @@ use greenroom_error::{Error, Result};
 use rusqlite::Connection;
 use tokio::sync::oneshot;
 
+use crate::group_commit::Unit;
 use crate::save::SaveBatch;
 use crate::session::Session;
-use crate::slot::{Admission, Job, Slot, Unit};
+use crate::slot::{Admission, Job, Slot};
 use crate::startup::Startup;
 
 /// One actor's database. Cheap to clone; holds no file open by itself.

@@ -89,8 +89,3 @@ pub(crate) fn closed() -> Error {
 pub(crate) fn transaction_active() -> Error {
     Error::new(&code::SQLITE_TRANSACTION_ACTIVE)
 }
-
-/// True for failures after which what reached the disk is uncertain.
-pub(crate) fn is_storage_failure(error: &Error) -> bool {
-    error.is(&code::HOST_STORAGE_FAILED)
-}

@@ -1,17 +1,19 @@
-//! Durable storage: one SQLite database per actor.
+//! Durable storage: one SQLite database per actor, and the directory of actors.
 //!
 //! [`Store`] runs the databases of many actors on a few threads, the *lanes*,
 //! and keeps a bounded number of them open. [`Database`] is the handle to one
-//! of them; it opens nothing until it is used. Every call is async and answered
-//! through a oneshot, so no SQLite code ever runs on a tokio worker or on the
-//! Node thread.
+//! of them; it opens nothing until it is used. [`Directory`] is the embedded
+//! host's own file. Every call is async and answered through a oneshot, so no
+//! SQLite code ever runs on a tokio worker or on the Node thread.
 //!
 //! This crate is the only one that knows `rusqlite`. It decides nothing about
 //! actors: it does not know when a save is due, what the bytes mean, or whether
 //! a generation is still live.
 
 mod database;
+mod directory;
 mod failure;
+mod group_commit;
 mod lane;
 mod new_file;
 mod open_file;
@@ -29,6 +31,7 @@ pub mod tables;
 mod tests;
 
 pub use database::Database;
+pub use directory::{ActorRecord, Directory, ListQuery, NewActor};
 pub use options::StoreOptions;
 pub use save::{ActorRow, SaveBatch, WorkflowWrite};
 pub use startup::{Snapshot, Startup};

@@ -19,6 +19,7 @@ use rusqlite::{Connection, DatabaseName, OpenFlags, ffi};
 use tokio::sync::oneshot;
 
 use crate::failure::{SqlResult, storage_failed};
+use crate::group_commit::roll_back;
 use crate::{new_file, schema};
 
 /// Exclusive locking keeps the WAL index in this process's memory: no `-shm`
@@ -105,12 +106,8 @@ impl OpenFile {
     }
 
     /// Ends an open transaction without its changes.
-    pub(crate) fn roll_back(&mut self) {
-        if self.in_transaction()
-            && let Err(error) = self.conn.execute_batch("ROLLBACK")
-        {
-            tracing::warn!(%error, "could not roll back a transaction");
-        }
+    pub(crate) fn roll_back(&self) {
+        roll_back(&self.conn);
     }
 
     /// Bytes of a corked database.

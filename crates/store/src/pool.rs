@@ -98,7 +98,7 @@ impl Pool {
     pub(crate) fn close_idle(&self) {
         loop {
             let mut state = self.state.lock();
-            let Some(mut victim) = state.take_at(0) else {
+            let Some(victim) = state.take_at(0) else {
                 return;
             };
             drop(state);

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use greenroom_error::{Error, Result, code};
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use serde_json::json;
 
 use crate::failure::closed;
+use crate::group_commit::Unit;
 use crate::session::Session;
 use crate::store::Shared;
 
@@ -29,14 +29,6 @@ pub(crate) enum Job {
     Task(Box<dyn FnOnce(&mut Session<'_>) + Send>),
     /// A write that may share its transaction with its neighbours in the queue.
     Write(Box<dyn Unit>),
-}
-
-/// A write whose answer waits for the commit.
-pub(crate) trait Unit: Send {
-    /// Executes the statements inside a transaction that the lane owns.
-    fn run(&mut self, conn: &Connection) -> Result<()>;
-    /// Called exactly once, after the commit or the failure.
-    fn settle(self: Box<Self>, outcome: Result<()>);
 }
 
 /// Whether the bound on waiting jobs applies.

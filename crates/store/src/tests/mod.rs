@@ -3,6 +3,7 @@
 mod fixture;
 mod lifecycle;
 mod new_database;
+pub(crate) mod plan;
 mod plans;
 mod pool;
 mod schema_versions;

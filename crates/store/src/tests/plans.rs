@@ -5,6 +5,7 @@
 
 use rusqlite::Connection;
 
+use super::plan;
 use crate::tables::{conns, meta};
 use crate::{schema, startup};
 
@@ -23,28 +24,11 @@ fn filled() -> Connection {
     conn
 }
 
-fn plan(conn: &Connection, sql: &str) -> Vec<String> {
-    let mut statement = conn.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
-    let parameters = vec![rusqlite::types::Value::Null; statement.parameter_count()];
-    statement
-        .query_map(rusqlite::params_from_iter(parameters), |row| row.get(3))
-        .unwrap()
-        .map(Result::unwrap)
-        .collect()
-}
-
-fn offence(step: &str) -> bool {
-    let scan =
-        step.starts_with("SCAN") && step != "SCAN CONSTANT ROW" && step != "SCAN (subquery-1)";
-    scan || step.contains("TEMP B-TREE") || step.contains("AUTOMATIC")
-}
-
 #[test]
 fn every_internal_query_uses_an_index() {
     let conn = filled();
     for sql in [conns::QUERIES, meta::QUERIES, startup::QUERIES].concat() {
-        let plan = plan(&conn, sql);
-        assert!(!plan.iter().any(|step| offence(step)), "{sql}: {plan:?}");
+        plan::assert_indexed(&conn, sql);
     }
 }
 
@@ -52,11 +36,9 @@ fn every_internal_query_uses_an_index() {
 fn listed_scans_read_in_order_without_sorting() {
     let conn = filled();
     for sql in [conns::SCANS].concat() {
-        let plan = plan(&conn, sql);
-        assert!(
-            !plan.iter().any(|step| step.contains("TEMP B-TREE")),
-            "{sql}: {plan:?}"
-        );
+        let steps = plan::steps(&conn, sql);
+        let sorts = steps.iter().any(|step| step.contains("TEMP B-TREE"));
+        assert!(!sorts, "{sql}: {steps:?}");
     }
 }
 
@@ -67,6 +49,10 @@ fn a_query_without_an_index_is_noticed() {
         "SELECT conn_id FROM _rivet_conns WHERE request_path = ?1",
         "SELECT conn_id FROM _rivet_conn_state WHERE conn_id > ?1 ORDER BY state",
     ] {
-        assert!(plan(&conn, sql).iter().any(|step| offence(step)), "{sql}");
+        let steps = plan::steps(&conn, sql);
+        assert!(
+            steps.iter().any(|step| plan::is_costly(step)),
+            "{sql}: {steps:?}"
+        );
     }
 }

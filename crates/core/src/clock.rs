@@ -116,6 +116,11 @@ impl Clock {
         (clock.clone(), ManualClock(clock))
     }
 
+    /// True for a clock that only its [`ManualClock`] moves.
+    pub fn is_manual(&self) -> bool {
+        matches!(&*self.0, Source::Manual(_))
+    }
+
     /// Wall time in Unix milliseconds.
     pub fn now_ms(&self) -> i64 {
         match &*self.0 {

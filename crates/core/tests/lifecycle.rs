@@ -230,3 +230,30 @@ async fn many_lifecycles_leave_nothing_open() {
     assert_eq!(world.time.armed(), 0);
     assert_eq!(world.host.open_databases(), 0);
 }
+
+#[tokio::test]
+async fn an_abandoned_actor_ends_without_hooks_and_keeps_what_was_acknowledged() {
+    let mut world = World::new();
+    let first = world.start().await.expect("start");
+    ask(&first, "increment_durably").await.expect("saved");
+    ask(&first, "increment").await.expect("not saved yet");
+    world.registry.abandon_actor(world.actor()).await;
+    assert!(matches!(
+        world.registry.lookup(&world.actor_id),
+        Lookup::Absent
+    ));
+    let late = first.action(&call("get")).await;
+    assert!(matches!(late, Answer::Refused(_)));
+    let second = world.start().await.expect("wake");
+    assert_eq!(ask(&second, "get").await.expect("get"), 1);
+    assert_eq!(world.script.log(), ["create", "wake"]);
+}
+
+#[tokio::test]
+async fn a_change_between_the_call_and_the_wait_is_not_missed() {
+    let mut world = World::new();
+    world.start().await.expect("start");
+    let changed = world.registry.changed(&world.actor_id);
+    world.stop(StopReason::GoingAway).await.expect("stop");
+    changed.await;
+}

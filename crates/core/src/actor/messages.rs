@@ -47,6 +47,8 @@ pub enum LifecycleCommand {
     },
     /// The host's alarm rang.
     FireAlarm { reply: Reply<()> },
+    /// Ends at once, without grace, hooks or a final save.
+    Abandon,
 }
 
 impl LifecycleCommand {
@@ -55,6 +57,7 @@ impl LifecycleCommand {
             Self::Start { .. } => "start",
             Self::Stop { .. } => "stop",
             Self::FireAlarm { .. } => "fire_alarm",
+            Self::Abandon => "abandon",
         }
     }
 }

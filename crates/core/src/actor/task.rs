@@ -255,6 +255,7 @@ impl ActorTask {
                 }
             },
             LifecycleCommand::Stop { reason, reply } => self.on_stop(reason, reply),
+            LifecycleCommand::Abandon => Some(LiveExit::Terminated),
             LifecycleCommand::FireAlarm { reply } => {
                 match lifecycle::on_alarm(self.state) {
                     // Stored schedules join here; until then there is nothing to claim.

@@ -137,17 +137,20 @@ impl RegistryDispatcher {
         }
     }
 
-    /// Resolves when the newest generation's phase changes; at once if there is
-    /// no instance. Always followed by another [`Self::lookup`].
-    pub async fn changed(&self, actor_id: &ActorId) {
+    /// Resolves when the newest generation's phase changes after this call; at
+    /// once if there is no instance. A caller that looks up after the call and
+    /// then waits misses nothing.
+    pub fn changed(&self, actor_id: &ActorId) -> impl Future<Output = ()> + Send + use<> {
         let receiver = {
             let instances = self.instances.lock();
             let newest = instances.get(actor_id).and_then(|g| g.last());
             newest.map(|instance| instance.phase.subscribe())
         };
-        if let Some(mut receiver) = receiver {
-            // An error means the instance is gone, which is a change.
-            let _ = receiver.changed().await;
+        async move {
+            if let Some(mut receiver) = receiver {
+                // An error means the instance is gone, which is a change.
+                let _ = receiver.changed().await;
+            }
         }
     }
 
@@ -302,6 +305,18 @@ impl RegistryDispatcher {
             Err(error) if !error.is(&code::ACTOR_DROPPED_REPLY) => Err(error),
             _ => Ok(report),
         }
+    }
+
+    /// Ends one generation as a crash of the process would: no grace, no hooks, no
+    /// final save. What was acknowledged stays. Resolves when nothing of it is
+    /// left in memory.
+    pub async fn abandon_actor(&self, actor: ActorRef) {
+        let Some(handle) = self.await_started(actor).await else {
+            return;
+        };
+        self.mark_stopping(actor, &handle, ShutdownKind::Sleep);
+        handle.send_lifecycle(LifecycleCommand::Abandon);
+        self.gone(actor).await;
     }
 
     fn mark_stopping(&self, actor: ActorRef, handle: &Arc<ActorHandle>, kind: ShutdownKind) {

@@ -1,1 +1,28 @@
+//! The embedded host: actors of one data directory, in this process.
+//!
+//! [`EmbeddedHost`] keeps the directory of actors, starts one generation of an
+//! actor at a time, stops it when it asks, wakes it when somebody calls or its
+//! alarm is due, and closes everything in order. It decides where actors are and
+//! when they live; what they do is the runtime's business, and what clients say
+//! to them the gateway's.
 
+mod alarm;
+mod data_dir;
+mod directory;
+mod embedded;
+mod end;
+mod find;
+mod host_impl;
+mod options;
+mod ready;
+mod resident;
+mod residents;
+mod shared;
+mod start;
+mod stop;
+mod sweep;
+mod target;
+
+pub use embedded::EmbeddedHost;
+pub use options::{DEFAULT_NAMESPACE, DEFAULT_POOL, EmbeddedOptions};
+pub use target::{Missing, Target};

@@ -1,0 +1,116 @@
+//! The end of the host: orderly, or as if the process had died.
+//!
+//! Order of an orderly end: no new work; actors sleep, which lets running work
+//! finish; background tasks end; the directory and the store close; the data
+//! directory is let go.
+
+use std::sync::Arc;
+
+use greenroom_error::Result;
+use greenroom_wire::ActorId;
+
+use crate::resident::{Phase, Resident, Wish};
+use crate::shared::{Shared, Stage};
+use crate::target::Target;
+
+impl Shared {
+    pub(crate) async fn shutdown(self: &Arc<Self>) {
+        if self.advance(Stage::Closing) {
+            let me = Arc::clone(self);
+            // A task of its own: a caller that goes away must not leave the host
+            // half closed.
+            self.runtime.spawn(async move { me.close_down().await });
+        }
+        self.closed().await;
+    }
+
+    async fn closed(&self) {
+        let mut stage = self.stage.subscribe();
+        // The sender lives in the host this borrows.
+        let _ = stage.wait_for(|stage| *stage == Stage::Closed).await;
+    }
+
+    /// Moves the stage forward; true for the caller that did.
+    fn advance(&self, next: Stage) -> bool {
+        self.stage.send_if_modified(|stage| {
+            let forward = next > *stage;
+            if forward {
+                *stage = next;
+            }
+            forward
+        })
+    }
+
+    async fn close_down(&self) {
+        let resting = self.residents.all();
+        let resting = resting.iter().map(|resident| self.put_to_rest(resident));
+        futures_util::future::join_all(resting).await;
+        self.ending.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.let_go().await;
+    }
+
+    async fn put_to_rest(&self, resident: &Arc<Resident>) {
+        let mut phases = resident.subscribe();
+        loop {
+            let phase = phases.borrow_and_update().clone();
+            match phase {
+                phase if phase.is_at_rest() => return,
+                Phase::Live(handle) => self.begin_stop(handle.actor(), Wish::GoingAway),
+                _ => {}
+            }
+            if phases.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn let_go(&self) {
+        if let Err(error) = self.directory.close().await {
+            tracing::error!(%error, "the directory of actors did not close cleanly");
+        }
+        self.store.close().await;
+        self.data_dir.release();
+        self.advance(Stage::Closed);
+    }
+
+    pub(crate) async fn crash(self: &Arc<Self>) {
+        let first = self.advance(Stage::Closing);
+        if !first {
+            return self.closed().await;
+        }
+        self.ending.cancel();
+        // Storage first: from here on nothing can be written any more, as if the
+        // process were gone.
+        self.store.close().await;
+        if let Err(error) = self.directory.close().await {
+            tracing::error!(%error, "the directory of actors did not close cleanly");
+        }
+        for actor in self.registry.instance_refs() {
+            let registry = Arc::clone(&self.registry);
+            self.runtime
+                .spawn(async move { registry.abandon_actor(actor).await });
+        }
+        self.data_dir.release();
+        self.advance(Stage::Closed);
+    }
+
+    /// Drops one actor from memory, without hooks and without a final save.
+    pub(crate) async fn evict(&self, id: &ActorId) -> Result<()> {
+        self.check_open()?;
+        let resident = self.find(&Target::Id(*id)).await?;
+        let mut phases = resident.subscribe();
+        loop {
+            let phase = phases.borrow_and_update().clone();
+            match phase {
+                phase if phase.is_at_rest() => return Ok(()),
+                Phase::Live(handle) => self.begin_stop(handle.actor(), Wish::Evict),
+                _ => {}
+            }
+            if phases.changed().await.is_err() {
+                return Ok(());
+            }
+        }
+    }
+}

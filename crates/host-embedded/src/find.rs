@@ -1,0 +1,118 @@
+//! From a target to the resident of its actor.
+//!
+//! Asks memory first, then the directory. Creates; starts nothing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_error::Result;
+use greenroom_wire::{ActorId, ActorKey};
+
+use crate::directory::{ActorRecord, NewActor};
+use crate::resident::Resident;
+use crate::shared::Shared;
+use crate::target::{Missing, Target, not_found};
+
+impl Shared {
+    /// # Errors
+    /// `actor/not_found` for an actor that does not exist and is not to be
+    /// created, was destroyed, or is of a type that is not registered.
+    pub(crate) async fn find(&self, target: &Target) -> Result<Arc<Resident>> {
+        match target {
+            Target::Id(id) => match self.residents.by_id(id) {
+                Some(resident) => Ok(resident),
+                None => self.find_by_id(id).await,
+            },
+            Target::Key { name, key, missing } => match self.residents.by_key(name, key) {
+                Some(resident) => Ok(resident),
+                None => self.find_by_key(name, key, missing).await,
+            },
+        }
+    }
+
+    async fn find_by_id(&self, id: &ActorId) -> Result<Arc<Resident>> {
+        let record = self.directory.by_id(id).await?;
+        let record = record.filter(|record| !record.is_destroyed());
+        Ok(self.residents.adopt(record.ok_or_else(not_found)?))
+    }
+
+    async fn find_by_key(
+        &self,
+        name: &str,
+        key: &ActorKey,
+        missing: &Missing,
+    ) -> Result<Arc<Resident>> {
+        // A type that nobody registered has no actors worth waking.
+        self.check_registered(name)?;
+        let record = match missing {
+            Missing::Fail => {
+                let record = self.directory.by_key(name, key).await?;
+                record.ok_or_else(not_found)?
+            }
+            Missing::Create { input } => {
+                let new = self.new_actor(name, key, input.clone());
+                self.directory.get_or_create(new).await?.0
+            }
+        };
+        Ok(self.residents.adopt(record))
+    }
+
+    pub(crate) fn check_registered(&self, name: &str) -> Result<()> {
+        match self.registry.factory(name) {
+            Some(_) => Ok(()),
+            None => Err(not_found()),
+        }
+    }
+
+    fn new_actor(&self, name: &str, key: &ActorKey, input: Option<Bytes>) -> NewActor {
+        NewActor {
+            name: name.to_owned(),
+            key: key.clone(),
+            input,
+            create_ts: self.clock().now_ms(),
+        }
+    }
+
+    /// The actor of this name and key, made and started if there is none. The
+    /// flag tells whether it was.
+    pub(crate) async fn get_or_create(
+        &self,
+        name: &str,
+        key: &ActorKey,
+        input: Option<Bytes>,
+    ) -> Result<(ActorRecord, bool)> {
+        self.check_open()?;
+        self.check_registered(name)?;
+        let new = self.new_actor(name, key, input);
+        let (record, created) = self.directory.get_or_create(new).await?;
+        if created {
+            self.start_soon(record.clone());
+        }
+        Ok((record, created))
+    }
+
+    /// A new actor, started at once.
+    ///
+    /// # Errors
+    /// `actor/duplicate_key` if the key is taken.
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        key: &ActorKey,
+        input: Option<Bytes>,
+    ) -> Result<ActorRecord> {
+        self.check_open()?;
+        self.check_registered(name)?;
+        let record = self
+            .directory
+            .create(self.new_actor(name, key, input))
+            .await?;
+        self.start_soon(record.clone());
+        Ok(record)
+    }
+
+    fn start_soon(&self, record: ActorRecord) {
+        let resident = self.residents.adopt(record);
+        self.begin_start(&resident);
+    }
+}

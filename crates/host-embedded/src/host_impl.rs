@@ -1,0 +1,60 @@
+//! What actors ask of their host.
+
+use greenroom_core::{ActorRef, ClientEndpoint, HibernationId, Host, HostFuture};
+use greenroom_error::Result;
+use greenroom_store::Database;
+
+use crate::resident::Wish;
+use crate::shared::Shared;
+
+impl Host for Shared {
+    fn open_storage(&self, actor: ActorRef) -> Result<Database> {
+        let path = self
+            .data_dir
+            .look(|data| data.actor_path(&actor.actor_id))?;
+        Ok(self.store.database(path))
+    }
+
+    fn set_alarm(&self, actor: ActorRef, at_ms: Option<i64>) -> HostFuture<Result<()>> {
+        let me = self.me.clone();
+        Box::pin(async move {
+            let Some(me) = me.upgrade() else {
+                return Err(crate::shared::shut_down());
+            };
+            me.directory.set_alarm(&actor.actor_id, at_ms).await?;
+            me.bell.changed(actor.actor_id, at_ms);
+            Ok(())
+        })
+    }
+
+    fn request_sleep(&self, actor: ActorRef) {
+        self.begin_stop(actor, Wish::Sleep);
+    }
+
+    fn request_stop(&self, actor: ActorRef, error: Option<String>) {
+        self.begin_stop(
+            actor,
+            match error {
+                Some(error) => Wish::Crash(error),
+                None => Wish::Destroy {
+                    from_outside: false,
+                },
+            },
+        );
+    }
+
+    fn region(&self) -> String {
+        self.options.region.clone()
+    }
+
+    fn client_endpoint(&self) -> ClientEndpoint {
+        self.endpoint.read().clone()
+    }
+
+    /// Sockets do not outlive a generation here yet, so none is held.
+    fn hibernating_socket_is_live(&self, _actor: ActorRef, _socket: HibernationId) -> bool {
+        false
+    }
+
+    fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _message_index: u16) {}
+}

@@ -3,7 +3,13 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     projects: [
-      { test: { name: "unit", include: ["__test__/unit/**/*.test.ts"] } },
+      {
+        test: {
+          name: "unit",
+          include: ["__test__/unit/**/*.test.ts"],
+          typecheck: { enabled: true, include: ["__test__/**/*.test-d.ts"], tsconfig: "__test__/tsconfig.json" },
+        },
+      },
       // These load the built addon and the compiled `lib/`.
       { test: { name: "addon", include: ["__test__/*.test.ts"], testTimeout: 30_000 } },
     ],

@@ -1,7 +1,6 @@
 /** Types of the client: from a registry to typed handles. */
 import type { InferEventArgs, InferQueueComplete, InferSchema, IsOpen } from "../define/infer";
-import type { EventSchemaConfig, QueueSchemaConfig } from "../define/schema";
-import type { AnyActorDefinition } from "../define/types";
+import type { AnyActorDefinition, ClientFacingTypes } from "../define/types";
 import type { ActorError } from "../errors/actor-error";
 
 /** What a client needs to know of a registry: its actors, as a type. */
@@ -15,7 +14,7 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
 
 /** An action as its callers see it: without the context, always a promise. */
 export type ActorActionFunction<Args extends unknown[] = unknown[], Result = unknown> = (
-  ...args: Args extends [unknown, ...infer Rest] ? Rest : []
+  ...args: number extends Args["length"] ? Args : Args extends [unknown?, ...infer Rest] ? Rest : []
 ) => Promise<Result>;
 
 type ActionMap<R> = {
@@ -26,27 +25,21 @@ type ActionMap<R> = {
       : never;
 };
 
-type ActionsOf<AD extends AnyActorDefinition> = AD["config"] extends { actions?: infer R } ? NonNullable<R> : {};
-type QueuesOf<AD extends AnyActorDefinition> = AD["config"] extends { queues?: infer Q }
-  ? NonNullable<Q> extends QueueSchemaConfig
-    ? NonNullable<Q>
-    : {}
-  : {};
-type EventsOf<AD extends AnyActorDefinition> = AD["config"] extends { events?: infer E }
-  ? NonNullable<E> extends EventSchemaConfig
-    ? NonNullable<E>
-    : {}
-  : {};
-type InputOf<AD extends AnyActorDefinition> = AD extends { config: { types?: { input?: infer I } } } ? I : unknown;
-type ParamsOf<AD extends AnyActorDefinition> = AD extends { config: { types?: { connParams?: infer P } } }
-  ? P
-  : unknown;
+type Facing<AD, Key extends keyof ClientFacingTypes<any, any, any, any, any>> = AD extends {
+  readonly _client?: ClientFacingTypes<infer CP, infer I, infer E, infer Q, infer R>;
+}
+  ? ClientFacingTypes<CP, I, E, Q, R>[Key]
+  : any;
+type QueuesOf<AD> = Facing<AD, "queues">;
+type EventsOf<AD> = Facing<AD, "events">;
+type InputOf<AD> = Facing<AD, "input">;
+type ParamsOf<AD> = Facing<AD, "params">;
 /** A type nobody declared must not stand in anybody's way. */
 type Loose<T> = IsAny<T> extends true ? any : [T] extends [undefined] ? unknown : unknown extends T ? any : T;
 
 /** The typed actions of a handle or connection. */
 export type ActorActions<AD extends AnyActorDefinition> =
-  IsAny<AD> extends true ? Record<string, (...args: any[]) => Promise<any>> : ActionMap<ActionsOf<AD>>;
+  IsAny<AD> extends true ? { readonly [name: string]: any } : ActionMap<Facing<AD, "actions">>;
 
 export interface ActorGatewayOptions {
   /** Deliver to an actor that is still starting or already stopping. */
@@ -201,6 +194,9 @@ export interface ClientBase {
   dispose(): Promise<void>;
 }
 
-export type Client<R> = ClientBase & {
-  readonly [K in keyof ActorsOf<R>]: ActorsOf<R>[K] extends AnyActorDefinition ? ActorAccessor<ActorsOf<R>[K]> : never;
-};
+export type Client<R> = ClientBase &
+  (IsAny<R> extends true
+    ? { readonly [name: string]: any }
+    : { readonly [K in keyof ActorsOf<R>]: AccessorOf<ActorsOf<R>[K]> });
+
+type AccessorOf<AD> = AD extends AnyActorDefinition ? ActorAccessor<AD> : never;

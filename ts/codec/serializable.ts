@@ -16,9 +16,12 @@ export interface Culprit {
   reason: string;
 }
 
-/** Finds the first value without an encoding, or `undefined` if all is well. */
-export function findUnserializable(value: unknown, root: string): Culprit | undefined {
-  return visit(value, root, new Set());
+/**
+ * Finds the first value without an encoding, or `undefined` if all is well. A
+ * value that is about to become part of `container` must not contain it.
+ */
+export function findUnserializable(value: unknown, root: string, container?: object): Culprit | undefined {
+  return visit(value, root, new Set(container === undefined ? [] : [container]));
 }
 
 function visit(input: unknown, path: string, above: Set<object>): Culprit | undefined {

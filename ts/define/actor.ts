@@ -10,7 +10,7 @@ import { rejectUnknown } from "./check";
 import { type ActorOptions, checkOptions } from "./options";
 import type { EventSchemaConfig, QueueSchemaConfig } from "./schema";
 import { type CompiledSchema, compileSchema, isValidator, type StandardSchema } from "./schema";
-import type { Actions, ActorConfigInput, ActorDefinition, AnyActorDefinition, InspectorTab } from "./types";
+import type { ActorConfigInput, ActorDefinition, AnyActorDefinition, InspectorTab } from "./types";
 
 /** Any hook of a definition; its real type is checked where users write it. */
 export type Hook = (...args: any[]) => any;
@@ -83,7 +83,7 @@ export function actor<
   DB extends AnyDatabaseProvider = undefined,
   E extends EventSchemaConfig = NoSchemas,
   Q extends QueueSchemaConfig = NoSchemas,
-  R extends Actions<S, CP, CS, V, I, DB, E, Q> = NoSchemas,
+  R extends object = NoSchemas,
 >(config: ActorConfigInput<S, CP, CS, V, I, DB, E, Q, R>): ActorDefinition<S, CP, CS, V, I, DB, E, Q, R> {
   const definition = { config };
   compiledActors.set(definition, compile(config));

@@ -57,9 +57,13 @@ export interface RunConfig<C> {
   run: (c: C) => Awaitable<void>;
 }
 
+/**
+ * The contexts below leave out what the function itself creates: a type that
+ * occurs in a parameter is settled before the function's result can be inferred.
+ */
 type StateOption<S, I, DB extends AnyDatabaseProvider, E extends EventSchemaConfig, Q extends QueueSchemaConfig> =
   | { state: S }
-  | { createState: (c: CreateContext<S, I, DB, E, Q>, input: I) => Awaitable<S> }
+  | { createState: (c: CreateContext<unknown, I, DB, E, Q>, input: I) => Awaitable<S> }
   | NoSchemas;
 
 type VarsOption<S, V, I, DB extends AnyDatabaseProvider, E extends EventSchemaConfig, Q extends QueueSchemaConfig> =
@@ -125,7 +129,9 @@ interface Hooks<
   run?:
     | ((c: ActorContext<S, CP, CS, V, I, DB, E, Q>) => Awaitable<void>)
     | RunConfig<ActorContext<S, CP, CS, V, I, DB, E, Q>>;
-  actions?: R;
+  // Not `R` alone with a constraint: TypeScript would then type `c` before it has
+  // inferred the state from hooks further up in the same object.
+  actions?: R & Actions<S, CP, CS, V, I, DB, E, Q>;
   actionInputSchemas?: ActionInputSchemas;
   connParamsSchema?: PrimitiveSchema;
   events?: E;
@@ -143,7 +149,7 @@ export type ActorConfigInput<
   DB extends AnyDatabaseProvider,
   E extends EventSchemaConfig,
   Q extends QueueSchemaConfig,
-  R extends Actions<S, CP, CS, V, I, DB, E, Q>,
+  R extends object,
 > = { types?: ActorTypes<S, CP, CS, V, I, DB> } & Hooks<S, CP, CS, V, I, DB, E, Q, R> &
   StateOption<S, I, DB, E, Q> &
   VarsOption<S, V, I, DB, E, Q> &
@@ -160,9 +166,19 @@ export interface ActorDefinition<
   DB extends AnyDatabaseProvider,
   E extends EventSchemaConfig = NoSchemas,
   Q extends QueueSchemaConfig = NoSchemas,
-  R extends Actions<S, CP, CS, V, I, DB, E, Q> = Actions<S, CP, CS, V, I, DB, E, Q>,
+  R extends object = NoSchemas,
 > {
   readonly config: ActorConfigInput<S, CP, CS, V, I, DB, E, Q, R>;
+  /** Carries what clients are typed by; never present at run time. */
+  readonly _client?: ClientFacingTypes<CP, I, E, Q, R>;
+}
+
+export interface ClientFacingTypes<CP, I, E, Q, R> {
+  params: CP;
+  input: I;
+  events: E;
+  queues: Q;
+  actions: R;
 }
 
 export interface AnyActorDefinition {

@@ -71,8 +71,9 @@ export function stateMutationReentrant(): ActorError {
   );
 }
 
-export function databaseNotConfigured(): ActorError {
-  return new ActorError("actor", "database_not_configured", "This actor has no database: define `db`.", {
+/** The provider's client does not exist yet: `c.db` before `onMigrate`. */
+export function databaseNotReady(): ActorError {
+  return new ActorError("actor", "database_client_not_ready", "The database client is made in onMigrate, not before.", {
     public: true,
   });
 }

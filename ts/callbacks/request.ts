@@ -1,0 +1,109 @@
+/** Raw HTTP: `onRequest` with Web `Request` and `Response`, bodies streamed. */
+import { linkedSignal } from "../context/abort";
+import { ActorContextImpl } from "../context/actor-context";
+import { ActorRuntime } from "../context/runtime";
+import type { ActorServices } from "../context/services";
+import { ActorError } from "../errors/actor-error";
+import { fromNativePromise } from "../errors/bridge";
+import type { NativeRequest, NativeResponse, NativeResponseBody } from "../native/request-types";
+import type { NativeCancellationToken, NativeContext } from "../native/types";
+import type { Handler } from "./factory";
+import { webRequest } from "./web-request";
+
+interface RequestPayload {
+  ctx: NativeContext;
+  request: NativeRequest;
+  responseBodyStream?: NativeResponseBody;
+  cancelToken: NativeCancellationToken;
+}
+
+const NO_HANDLER: NativeResponse = { status: 404, headers: {}, body: new Uint8Array() };
+/** Statuses whose responses have no body by definition. */
+const BODILESS: ReadonlySet<number> = new Set([101, 204, 205, 304]);
+const MAX_CHUNK = 64 * 1024;
+
+export function onRequest(services: ActorServices): Handler {
+  const hook = services.definition.hooks.onRequest;
+  if (hook === undefined) return () => NO_HANDLER;
+  return async (payload: RequestPayload) => {
+    const { ctx, request: native, cancelToken } = payload;
+    const runtime = ActorRuntime.of(ctx, services);
+    const conn = await fromNativePromise(ctx.connectConn(connParams(runtime, native), native));
+    const signal = linkedSignal(runtime.abortSignal, cancelToken);
+    const request = webRequest(native, signal);
+    let finish: Promise<void> | undefined;
+    try {
+      const c = new ActorContextImpl(runtime, { conn: runtime.conns.of(conn), request: () => request, cancelToken });
+      const response: unknown = await hook(c, request);
+      if (!(response instanceof Response)) throw noResponse(response);
+      const reply = await nativeResponse(response, payload.responseBodyStream, signal);
+      finish = reply.finished;
+      return reply.head;
+    } finally {
+      await native.bodyStream?.cancel();
+      runtime.saves.requestPending();
+      // The connection lasts as long as the response does, not as its head.
+      void settled(finish).then(() => conn.disconnect().catch(() => undefined));
+    }
+  };
+}
+
+/** The head at once; a body of unknown length follows through the native stream. */
+async function nativeResponse(
+  response: Response,
+  stream: NativeResponseBody | undefined,
+  signal: AbortSignal,
+): Promise<{ head: NativeResponse; finished?: Promise<void> }> {
+  const head = { status: response.status, headers: headersOf(response) };
+  if (response.body === null || BODILESS.has(response.status)) return { head: { ...head, body: new Uint8Array() } };
+  if (stream === undefined) {
+    return { head: { ...head, body: new Uint8Array(await response.arrayBuffer()) } };
+  }
+  return { head: { ...head, stream: true }, finished: pump(response.body, stream, signal) };
+}
+
+/** Moves a body chunk by chunk, as fast as the client takes it. */
+async function pump(body: ReadableStream<Uint8Array>, out: NativeResponseBody, signal: AbortSignal): Promise<void> {
+  const reader = body.getReader();
+  const stop = () => void reader.cancel(signal.reason).catch(() => undefined);
+  // The client may leave while the handler's stream has nothing to say.
+  void out.cancelled().then(stop, stop);
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      for (let at = 0; at < value.length; at += MAX_CHUNK) await out.write(value.subarray(at, at + MAX_CHUNK));
+    }
+    await out.end();
+  } catch (error) {
+    stop();
+    // Either the handler's stream broke, or nobody listens any more; then this
+    // fails, too, and there is nobody left to tell.
+    await out.error(error instanceof Error ? error.message : String(error)).catch(() => undefined);
+  }
+}
+
+/** Set-Cookie may repeat, and a native header map holds one value per name. */
+function headersOf(response: Response): Record<string, string> {
+  return Object.fromEntries(response.headers);
+}
+
+/** Conn params come as JSON in a header; without it they are undefined. */
+function connParams(runtime: ActorRuntime, { headers }: NativeRequest): Uint8Array {
+  const text = headers?.["x-rivet-conn-params"];
+  if (text === undefined) return runtime.encode(undefined, "params");
+  try {
+    return runtime.encode(JSON.parse(text), "params");
+  } catch (cause) {
+    const reason = "x-rivet-conn-params is not JSON";
+    throw new ActorError("actor", "invalid_request", `Invalid request: ${reason}`, { metadata: { reason }, cause });
+  }
+}
+
+function noResponse(value: unknown): TypeError {
+  return new TypeError(`onRequest must return a Response, not ${value === null ? "null" : typeof value}`);
+}
+
+async function settled(promise: Promise<void> | undefined): Promise<void> {
+  await promise?.catch(() => undefined);
+}

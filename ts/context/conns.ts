@@ -1,0 +1,174 @@
+/** Connections as user code sees them, and the table of those in use. */
+import { callNative, fromNativePromise } from "../errors/bridge";
+import { connStateNotEnabled } from "../errors/raised";
+import type { NativeConn } from "../native/types";
+import { encodeEvent } from "./actor-context";
+import type { ActorRuntime } from "./runtime";
+import { StateCell } from "./state-cell";
+
+export class ConnImpl {
+  readonly id: string;
+  readonly #runtime: ActorRuntime;
+  readonly #native: NativeConn;
+  readonly #cell: StateCell;
+  #params: { value: unknown } | undefined;
+  #initialState: Uint8Array | undefined;
+  #turn: NodeJS.Immediate | undefined;
+
+  constructor(runtime: ActorRuntime, native: NativeConn) {
+    this.id = native.id();
+    this.#runtime = runtime;
+    this.#native = native;
+    this.#cell = new StateCell("conn.state", () => this.#storedState(), {
+      beforeChange() {},
+      changed: () => {
+        this.#turn ??= setImmediate(() => this.flush());
+      },
+    });
+  }
+
+  get params(): unknown {
+    this.#params ??= { value: this.#runtime.decode(this.#native.params()) };
+    return this.#params.value;
+  }
+
+  get state(): unknown {
+    this.#requireState();
+    return this.#cell.view;
+  }
+
+  set state(value: unknown) {
+    this.#requireState();
+    this.#cell.replace(value);
+  }
+
+  get isHibernatable(): boolean {
+    return this.#native.isHibernatable();
+  }
+
+  send(name: string, ...args: unknown[]): void {
+    const encoded = encodeEvent(this.#runtime, name, args);
+    callNative(() => this.#native.send(name, encoded));
+  }
+
+  async disconnect(reason?: string): Promise<void> {
+    await fromNativePromise(this.#native.disconnect(reason));
+  }
+
+  /** The first state, encoded, from `createConnState`. */
+  initialize(state: Uint8Array): void {
+    this.#initialState = state;
+  }
+
+  /** Params after validation, which may have changed them. */
+  acceptParams(value: unknown): void {
+    this.#params = { value };
+  }
+
+  /** Hands a changed state to native code, which stores it if the socket hibernates. */
+  flush(): void {
+    if (this.#turn === undefined) return;
+    clearImmediate(this.#turn);
+    this.#turn = undefined;
+    try {
+      this.#native.setState(this.#runtime.services.codec.encode(this.#cell.raw, "conn.state"));
+    } catch (error) {
+      // Reached only by changes behind the proxies' back: they check earlier.
+      this.#runtime.log.error({ msg: "connection state could not be stored", connId: this.id, error });
+    }
+  }
+
+  #storedState(): unknown {
+    const bytes = this.#initialState ?? this.#native.state();
+    this.#initialState = undefined;
+    return this.#runtime.services.codec.decode(bytes);
+  }
+
+  #requireState(): void {
+    if (!this.#runtime.services.definition.hasConnState) throw connStateNotEnabled();
+  }
+}
+
+/** Below this size the table is not searched for leftovers. */
+const SWEEP_FROM = 64;
+
+/**
+ * Keeps one object per connection where the actor is told about disconnects; the
+ * entry leaves with the connection. Elsewhere connections have no state, so a
+ * fresh object each time will do.
+ */
+export class ConnTable {
+  readonly #runtime: ActorRuntime;
+  readonly #kept: Map<string, ConnImpl> | undefined;
+  /** Connections whose hooks are running: not in the native list yet. */
+  readonly #opening = new Set<string>();
+  #sweepAt = SWEEP_FROM;
+
+  constructor(runtime: ActorRuntime) {
+    this.#runtime = runtime;
+    this.#kept = hearsDisconnects(runtime.services.definition) ? new Map() : undefined;
+  }
+
+  /** The object of a native connection. */
+  of(native: NativeConn): ConnImpl {
+    if (this.#kept === undefined) return new ConnImpl(this.#runtime, native);
+    const id = native.id();
+    const known = this.#kept.get(id);
+    if (known !== undefined) return known;
+    this.#sweep();
+    const conn = new ConnImpl(this.#runtime, native);
+    this.#kept.set(id, conn);
+    return conn;
+  }
+
+  all(): ReadonlyMap<string, ConnImpl> {
+    const open = callNative(() => this.#runtime.native.conns());
+    return new Map(open.map((native) => [native.id(), this.of(native)]));
+  }
+
+  /** Runs a hook of an opening connection; a failure forgets the connection. */
+  async opening<T>(conn: ConnImpl, hook: () => T | Promise<T>): Promise<T> {
+    this.#opening.add(conn.id);
+    try {
+      return await hook();
+    } catch (error) {
+      this.forget(conn.id);
+      throw error;
+    } finally {
+      this.#opening.delete(conn.id);
+    }
+  }
+
+  forget(id: string): void {
+    this.#kept?.delete(id);
+  }
+
+  /** Entries kept, of open and opening connections. */
+  get size(): number {
+    return this.#kept?.size ?? 0;
+  }
+
+  /** Hands all changed connection states to native code. */
+  flush(): void {
+    for (const conn of this.#kept?.values() ?? []) conn.flush();
+  }
+
+  /**
+   * Connections that fail to open in native code (a hook's timeout) leave without
+   * a word; now and then entries are checked against the native list.
+   */
+  #sweep(): void {
+    if (this.#kept === undefined || this.#kept.size < this.#sweepAt) return;
+    const open = new Set(this.#runtime.native.conns().map((native) => native.id()));
+    for (const id of this.#kept.keys()) {
+      if (!open.has(id) && !this.#opening.has(id)) this.#kept.delete(id);
+    }
+    this.#sweepAt = Math.max(SWEEP_FROM, this.#kept.size * 2);
+  }
+}
+
+/** Whether native code is to report disconnects of an actor's connections. */
+export function hearsDisconnects(definition: ActorRuntime["services"]["definition"]): boolean {
+  const { hooks, hasConnState, options } = definition;
+  return hooks.onDisconnect !== undefined || hasConnState || options.canHibernateWebSocket === true;
+}

@@ -1,0 +1,136 @@
+/**
+ * One generation of an actor on the JavaScript side: its live state, vars,
+ * connections and the services on `c`. Lives in the native runtime bag, so it is
+ * found again from any handle and forgotten with the generation.
+ */
+import { toRaw } from "../common/raw";
+import { callNative } from "../errors/bridge";
+import { stateNotEnabled } from "../errors/raised";
+import type { NativeContext } from "../native/types";
+import { ActorContextImpl } from "./actor-context";
+import { ConnTable } from "./conns";
+import { DatabaseSlot } from "./database-slot";
+import { createKv } from "./kv";
+import { ActorQueueImpl } from "./queue";
+import { SaveScheduler, type StateChangeHook } from "./save-scheduler";
+import { createCron, createSchedule } from "./schedule";
+import type { ActorCron, ActorKv, ActorLogger, ActorSchedule } from "./service-types";
+import type { ActorServices } from "./services";
+import { StateCell } from "./state-cell";
+
+const SLOT = Symbol.for("greenroom.runtime");
+
+export class ActorRuntime {
+  readonly services: ActorServices;
+  readonly native: NativeContext;
+  readonly saves: SaveScheduler;
+  readonly conns: ConnTable;
+  readonly database: DatabaseSlot;
+  /** Values of this generation; set by `createVars`, free to be replaced. */
+  vars: unknown;
+  readonly #state: StateCell;
+  /** What `createState` returned, until native code has stored it. */
+  #initialState: Uint8Array | undefined;
+  #log: ActorLogger | undefined;
+  #abortSignal: AbortSignal | undefined;
+  #schedule: ActorSchedule | undefined;
+  #cron: ActorCron | undefined;
+  #kv: ActorKv | undefined;
+  #queue: ActorQueueImpl | undefined;
+
+  constructor(native: NativeContext, services: ActorServices) {
+    this.native = native;
+    this.services = services;
+    this.saves = new SaveScheduler(native, this.#stateHook(), (error) =>
+      this.log.error({ msg: "onStateChange failed", error }),
+    );
+    this.#state = new StateCell("state", () => this.#storedState(), this.saves);
+    this.conns = new ConnTable(this);
+    this.database = new DatabaseSlot(this);
+  }
+
+  /** The runtime of a handle's generation. */
+  static of(native: NativeContext, services: ActorServices): ActorRuntime {
+    const bag = native.runtimeState() as { [SLOT]?: ActorRuntime };
+    bag[SLOT] ??= new ActorRuntime(native, services);
+    return bag[SLOT];
+  }
+
+  get state(): unknown {
+    this.#requireState();
+    return this.#state.view;
+  }
+
+  set state(value: unknown) {
+    this.#requireState();
+    this.#state.replace(value);
+  }
+
+  /** The new actor's first state, encoded. */
+  initialize(state: Uint8Array): void {
+    this.#initialState = state;
+  }
+
+  /** The state to save; `undefined` if it cannot have changed since it was stored. */
+  encodeState(): Uint8Array | undefined {
+    if (!this.services.definition.hasState || !this.#state.loaded) return undefined;
+    return this.services.codec.encode(this.#state.raw, "state");
+  }
+
+  get log(): ActorLogger {
+    this.#log ??= this.services.log.child({ actor: this.services.name, actorId: this.native.actorId() });
+    return this.#log;
+  }
+
+  get abortSignal(): AbortSignal {
+    this.#abortSignal ??= this.native.abortSignal();
+    return this.#abortSignal;
+  }
+
+  get schedule(): ActorSchedule {
+    this.#schedule ??= createSchedule(this.native.schedule(), this.services.codec);
+    return this.#schedule;
+  }
+
+  get cron(): ActorCron {
+    this.#cron ??= createCron(this.native.schedule(), this.services.codec);
+    return this.#cron;
+  }
+
+  get kv(): ActorKv {
+    this.#kv ??= createKv(this.native.kv());
+    return this.#kv;
+  }
+
+  get queue(): ActorQueueImpl {
+    this.#queue ??= new ActorQueueImpl(this.native.queue(), this.services);
+    return this.#queue;
+  }
+
+  encode(value: unknown, root: string): Uint8Array {
+    return this.services.codec.encode(toRaw(value), root);
+  }
+
+  decode(bytes: Uint8Array | null | undefined): unknown {
+    return bytes == null ? undefined : this.services.codec.decode(bytes);
+  }
+
+  #storedState(): unknown {
+    const bytes = this.#initialState ?? callNative(() => this.native.state());
+    this.#initialState = undefined;
+    return this.services.codec.decode(bytes);
+  }
+
+  #stateHook(): StateChangeHook | undefined {
+    const hook = this.services.definition.hooks.onStateChange;
+    if (hook === undefined) return undefined;
+    return {
+      call: () => hook(new ActorContextImpl(this), this.state),
+      isAsync: hook.constructor.name === "AsyncFunction",
+    };
+  }
+
+  #requireState(): void {
+    if (!this.services.definition.hasState) throw stateNotEnabled();
+  }
+}

@@ -1,0 +1,45 @@
+/** One live state: decoded when first needed, seen through write-through proxies. */
+import { type Watcher, WriteThrough } from "./write-through";
+
+export class StateCell {
+  readonly #root: string;
+  readonly #load: () => unknown;
+  readonly #tree: WriteThrough;
+  readonly #watcher: Watcher;
+  #loaded = false;
+  #value: unknown;
+
+  /** `root` names the state in errors; `load` yields its stored value. */
+  constructor(root: string, load: () => unknown, watcher: Watcher) {
+    this.#root = root;
+    this.#load = load;
+    this.#watcher = watcher;
+    this.#tree = new WriteThrough(watcher);
+  }
+
+  /** False as long as nobody has looked: then nothing can have changed. */
+  get loaded(): boolean {
+    return this.#loaded;
+  }
+
+  /** The value behind the proxies, for the encoder. */
+  get raw(): unknown {
+    if (!this.#loaded) {
+      this.#value = this.#load();
+      this.#loaded = true;
+    }
+    return this.#value;
+  }
+
+  get view(): unknown {
+    return this.#tree.view(this.raw, this.#root);
+  }
+
+  /** Replaces the whole state. */
+  replace(value: unknown): void {
+    this.#watcher.beforeChange();
+    this.#value = this.#tree.adopt(value, this.#root);
+    this.#loaded = true;
+    this.#watcher.changed();
+  }
+}

@@ -1,0 +1,73 @@
+/** Everything a program imports from `greenroom`, besides the native classes. */
+import { jsCodec } from "./codec/index";
+import { nativeModule } from "./native/load";
+import type { RegistryConfigInput } from "./registry/config";
+import { type Actors, Registry as RegistryClass } from "./registry/registry";
+
+/** Makes a registry of actors. Opens nothing yet. */
+export function setup<A extends Actors>(config: RegistryConfigInput<A>): RegistryClass<A> {
+  return new RegistryClass(config, { native: nativeModule, codec: jsCodec });
+}
+
+export type * from "./client/index";
+export { createClient } from "./client/index";
+export type { ActorQueue, CompletableQueueMessage, QueueMessage } from "./context/queue-types";
+export type {
+  ActorCron,
+  ActorKv,
+  ActorLogger,
+  ActorSchedule,
+  CronFire,
+  CronJobInfo,
+  LogLevel,
+  ScheduledEventInfo,
+  ScheduledFireInfo,
+} from "./context/service-types";
+export type {
+  ActionContext,
+  ActorContext,
+  BeforeConnectContext,
+  Conn,
+  CreateContext,
+  RequestSaveOptions,
+  SaveStateOptions,
+} from "./context/types";
+export type { UniversalWebSocket } from "./context/websocket-types";
+export { db } from "./db/raw-access";
+export type {
+  AnyDatabaseProvider,
+  DatabaseProvider,
+  InferDatabaseClient,
+  RawAccess,
+  SqliteBindings,
+  SqliteDatabase,
+  SqliteTransactionOptions,
+} from "./db/types";
+export { actor } from "./define/actor";
+export type { ActionContextOf, ActorContextOf, ConnContextOf, CreateContextOf } from "./define/context-of";
+export type { ActorOptions } from "./define/options";
+export type {
+  EventOptions,
+  EventSchemaConfig,
+  EventTypeToken,
+  QueueOptions,
+  QueueSchemaConfig,
+  QueueTypeToken,
+  StandardSchema,
+} from "./define/schema";
+export { event, queue } from "./define/schema";
+export type {
+  ActionInputSchemas,
+  Actions,
+  ActorConfigInput,
+  ActorDefinition,
+  ActorTypes,
+  AnyActorDefinition,
+  InspectorTab,
+  RunConfig,
+} from "./define/types";
+export type { ActorErrorOptions, ActorSpecifier, UserErrorOptions } from "./errors/actor-error";
+export { ActorError, ActorError as RivetError, UserError } from "./errors/actor-error";
+export type { ListenOptions, RegistryConfigInput } from "./registry/config";
+export type { Actors, Listener, ServerlessHandler } from "./registry/registry";
+export { Registry } from "./registry/registry";

@@ -1,0 +1,151 @@
+/** Options of `setup()` and `listen()`: explicit, then environment, then default. */
+import { isLoopback, parseEndpoint } from "../client/config";
+import type { ActorLogger, LogLevel } from "../context/service-types";
+import { rejectUnknown } from "../define/check";
+import type { AnyActorDefinition } from "../define/types";
+import { invalidOption } from "../errors/raised";
+
+export interface RegistryConfigInput<A extends Record<string, AnyActorDefinition>> {
+  /** The actors, by the names clients use. */
+  use: A;
+  /** Where everything is stored. Default: `GREENROOM_DATA_DIR`, then `.greenroom`. */
+  dataDir?: string;
+  /** Default `127.0.0.1`. */
+  host?: string;
+  /** Default: `GREENROOM_PORT`, `RIVET_PORT`, then 6420. */
+  port?: number;
+  /** Databases kept open at a time. Default: native. */
+  maxOpenDatabases?: number;
+  /** Bytes of one incoming message. Default 65,536. */
+  maxIncomingMessageSize?: number;
+  /** Bytes of one outgoing message. Default 1,048,576. */
+  maxOutgoingMessageSize?: number;
+  logging?: { level?: LogLevel; baseLogger?: ActorLogger };
+  /** A Rivet Engine to join. Default: `RIVET_ENGINE`, `RIVET_ENDPOINT`, then none. */
+  endpoint?: string;
+  token?: string;
+  namespace?: string;
+}
+
+export interface ListenOptions {
+  /** 0 takes a free port. */
+  port?: number;
+  host?: string;
+  dataDir?: string;
+}
+
+export interface RegistryConfig {
+  readonly dataDir: string | undefined;
+  readonly host: string;
+  readonly port: number;
+  readonly region: string | undefined;
+  readonly maxOpenDatabases: number | undefined;
+  readonly maxIncomingMessageSize: number | undefined;
+  readonly maxOutgoingMessageSize: number | undefined;
+  readonly logLevel: LogLevel | undefined;
+  readonly baseLogger: ActorLogger | undefined;
+  /** The engine to join, or undefined for the embedded host. */
+  readonly engine: string | undefined;
+}
+
+const KNOWN: readonly string[] = [
+  "use",
+  "dataDir",
+  "host",
+  "port",
+  "maxOpenDatabases",
+  "maxIncomingMessageSize",
+  "maxOutgoingMessageSize",
+  "logging",
+  "endpoint",
+  "token",
+  "namespace",
+];
+/** Options of RivetKit that concern its engine or its web server: no such thing here. */
+const PORTED: readonly string[] = [
+  "configurePool",
+  "engineHost",
+  "enginePort",
+  "engineVersion",
+  "envoy",
+  "headers",
+  "httpBasePath",
+  "httpHost",
+  "httpPort",
+  "noWelcome",
+  "runtime",
+  "serverless",
+  "shutdown",
+  "sqlite",
+  "startEngine",
+  "startServices",
+  "staticDir",
+  "test",
+  "wasm",
+];
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export const DEFAULT_DATA_DIR = ".greenroom";
+const DEFAULT_HOST = "127.0.0.1";
+const DEFAULT_PORT = 6420;
+
+export function registryConfig(input: object, env: Environment = process.env): RegistryConfig {
+  rejectUnknown(input, [...KNOWN, ...PORTED], "", invalidOption);
+  const given = input as RegistryConfigInput<Record<string, AnyActorDefinition>>;
+  for (const name of ["maxOpenDatabases", "maxIncomingMessageSize", "maxOutgoingMessageSize"] as const) {
+    checkCount(name, given[name]);
+  }
+  if (given.logging?.baseLogger !== undefined && typeof given.logging.baseLogger.child !== "function") {
+    throw invalidOption("logging.baseLogger", "must have the methods of a pino logger, child among them");
+  }
+  const engine = engineEndpoint(given.endpoint ?? env.RIVET_ENGINE ?? env.RIVET_ENDPOINT, env);
+  return {
+    dataDir: given.dataDir ?? nonEmpty(env.GREENROOM_DATA_DIR),
+    host: given.host ?? DEFAULT_HOST,
+    port:
+      checkPort("port", given.port) ?? portFrom(env, "GREENROOM_PORT") ?? portFrom(env, "RIVET_PORT") ?? DEFAULT_PORT,
+    region: nonEmpty(env.RIVET_REGION),
+    maxOpenDatabases: given.maxOpenDatabases,
+    maxIncomingMessageSize: given.maxIncomingMessageSize,
+    maxOutgoingMessageSize: given.maxOutgoingMessageSize,
+    logLevel: given.logging?.level,
+    baseLogger: given.logging?.baseLogger,
+    engine,
+  };
+}
+
+export function checkListenOptions(options: ListenOptions): void {
+  rejectUnknown(options, ["port", "host", "dataDir"], "listen.", invalidOption);
+  checkPort("listen.port", options.port);
+}
+
+/** A loopback endpoint is the embedded host's own address, not a cluster. */
+function engineEndpoint(endpoint: string | undefined, env: Environment): string | undefined {
+  if (env.GREENROOM_HOST === "engine") return endpoint ?? `http://${DEFAULT_HOST}:${DEFAULT_PORT}`;
+  if (env.GREENROOM_HOST !== undefined && env.GREENROOM_HOST !== "" && env.GREENROOM_HOST !== "embedded") {
+    throw invalidOption("GREENROOM_HOST", "must be embedded or engine");
+  }
+  if (endpoint === undefined) return undefined;
+  return isLoopback(parseEndpoint(endpoint).host) ? undefined : endpoint;
+}
+
+function portFrom(env: Environment, name: string): number | undefined {
+  const text = nonEmpty(env[name]);
+  return text === undefined ? undefined : checkPort(name, Number(text));
+}
+
+function checkPort(name: string, port: number | undefined): number | undefined {
+  if (port === undefined || (Number.isInteger(port) && port >= 0 && port <= 65535)) return port;
+  throw invalidOption(name, "must be a port number from 0 to 65535");
+}
+
+function checkCount(name: string, value: number | undefined): void {
+  if (value !== undefined && !(Number.isInteger(value) && value > 0)) {
+    throw invalidOption(name, "must be a positive whole number");
+  }
+}
+
+function nonEmpty(text: string | undefined): string | undefined {
+  return text === "" ? undefined : text;
+}

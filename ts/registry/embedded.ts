@@ -1,0 +1,104 @@
+/** The embedded host of one registry: opened when first needed, closed once. */
+import { resolve } from "node:path";
+import { createCallbacks, createConfig } from "../callbacks/factory";
+import type { ActorServices } from "../context/services";
+import { fromNativePromise } from "../errors/bridge";
+import { dataDirConflict, registryShutDown } from "../errors/raised";
+import type { EmbeddedConfig, NativeCallbacks, NativeModule, NativeRegistry } from "../native/registry-types";
+import { DEFAULT_DATA_DIR, type RegistryConfig } from "./config";
+import { closeBeforeExit, forget } from "./exit-hook";
+
+export interface ActorType {
+  readonly services: ActorServices;
+  readonly callbacks: NativeCallbacks;
+}
+
+export class EmbeddedHost {
+  readonly #native: () => NativeModule;
+  readonly #config: RegistryConfig;
+  readonly #actors: ReadonlyMap<string, ActorType>;
+  readonly #close = () => this.shutdown();
+  #opening: { dataDir: string; registry: Promise<NativeRegistry> } | undefined;
+  #closing: Promise<void> | undefined;
+
+  constructor(native: () => NativeModule, config: RegistryConfig, actors: ReadonlyMap<string, ActorType>) {
+    this.#native = native;
+    this.#config = config;
+    this.#actors = actors;
+  }
+
+  /** The native registry, opened on the first call; a failed one may be tried again. */
+  async open(dataDir?: string): Promise<NativeRegistry> {
+    if (this.#closing !== undefined) throw registryShutDown();
+    if (this.#opening !== undefined) {
+      const asked = dataDir === undefined ? this.#opening.dataDir : resolve(dataDir);
+      if (asked !== this.#opening.dataDir) throw dataDirConflict(this.#opening.dataDir, asked);
+      return this.#opening.registry;
+    }
+    const path = resolve(dataDir ?? this.#config.dataDir ?? DEFAULT_DATA_DIR);
+    const registry = this.#start(path);
+    this.#opening = { dataDir: path, registry };
+    try {
+      return await registry;
+    } catch (error) {
+      this.#opening = undefined;
+      throw error;
+    }
+  }
+
+  /** The shutdown, once it has begun. */
+  get closing(): Promise<void> | undefined {
+    return this.#closing;
+  }
+
+  /** Drains all actors and resolves when everything is on disk. Idempotent. */
+  shutdown(): Promise<void> {
+    this.#closing ??= this.#stop();
+    return this.#closing;
+  }
+
+  async #start(dataDir: string): Promise<NativeRegistry> {
+    const native = this.#native();
+    const registry = new native.CoreRegistry();
+    const { maxIncomingMessageSize, maxOutgoingMessageSize } = this.#config;
+    const limits = {
+      ...(maxIncomingMessageSize !== undefined && { maxIncomingMessageSize }),
+      ...(maxOutgoingMessageSize !== undefined && { maxOutgoingMessageSize }),
+    };
+    for (const [name, { services, callbacks }] of this.#actors) {
+      registry.register(name, new native.NapiActorFactory(callbacks, createConfig(services, limits)));
+    }
+    await fromNativePromise(registry.openEmbedded(this.#embeddedConfig(dataDir, limits)));
+    closeBeforeExit(this.#close);
+    return registry;
+  }
+
+  #embeddedConfig(dataDir: string, limits: Partial<EmbeddedConfig>): EmbeddedConfig {
+    const { region, maxOpenDatabases } = this.#config;
+    return {
+      dataDir,
+      ...limits,
+      ...(region !== undefined && { region }),
+      ...(maxOpenDatabases !== undefined && { maxOpenDatabases }),
+    };
+  }
+
+  async #stop(): Promise<void> {
+    forget(this.#close);
+    let registry: NativeRegistry | undefined;
+    try {
+      registry = await this.#opening?.registry;
+    } catch {
+      // It never opened; whoever opened it has the error.
+      return;
+    }
+    if (registry !== undefined) await fromNativePromise(registry.shutdown());
+  }
+}
+
+/** The callbacks of all actors; what cannot be stored in a definition throws here. */
+export function actorTypes(services: Iterable<ActorServices>): Map<string, ActorType> {
+  const types = new Map<string, ActorType>();
+  for (const one of services) types.set(one.name, { services: one, callbacks: createCallbacks(one) });
+  return types;
+}

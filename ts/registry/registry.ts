@@ -1,0 +1,189 @@
+/** `setup()` and the registry: actors, and the ways to run them. */
+import { clientOver } from "../client/client";
+import { createClient } from "../client/index";
+import type { Client, RegistryLike } from "../client/types";
+import type { Codec } from "../codec/codec";
+import { CallerContexts } from "../context/caller";
+import { defaultLogger } from "../context/log";
+import type { ActorLogger } from "../context/service-types";
+import type { ActorServices } from "../context/services";
+import { compiledActor } from "../define/actor";
+import type { AnyActorDefinition } from "../define/types";
+import { ActorError } from "../errors/actor-error";
+import { callNative, fromNativePromise } from "../errors/bridge";
+import { invalidOption, notConfigured } from "../errors/raised";
+import type { ListenAddress, NativeModule, NativeRegistry } from "../native/registry-types";
+import {
+  checkListenOptions,
+  type ListenOptions,
+  type RegistryConfig,
+  type RegistryConfigInput,
+  registryConfig,
+} from "./config";
+import { actorTypes, EmbeddedHost } from "./embedded";
+import { LocalTransport } from "./local-transport";
+
+export type Actors = Record<string, AnyActorDefinition>;
+
+/** An open listener. While it is open and not unref'd, the process lives. */
+export interface Listener {
+  /** E.g. `http://127.0.0.1:6420`. */
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  /** Takes no more requests and closes the socket; actors live on. */
+  close(): Promise<void>;
+  ref(): this;
+  /** Lets the process end although the listener is open. */
+  unref(): this;
+}
+
+export interface ServerlessHandler {
+  fetch(request: Request): Promise<Response>;
+}
+
+/** @internal What a registry is made of, besides its options. */
+export interface RegistryDeps {
+  readonly native: () => NativeModule;
+  readonly codec: Codec;
+}
+
+export class Registry<A extends Actors> implements RegistryLike {
+  readonly config: RegistryConfigInput<A>;
+  readonly #settings: RegistryConfig;
+  readonly #log: ActorLogger;
+  readonly #host: EmbeddedHost;
+  readonly #codec: Codec;
+  readonly #callers = new CallerContexts();
+  #client: Client<Registry<A>> | undefined;
+  #listening: Promise<Listener> | undefined;
+
+  /** @internal Use {@link setup}. */
+  constructor(config: RegistryConfigInput<A>, deps: RegistryDeps) {
+    this.#settings = registryConfig(config);
+    this.config = config;
+    this.#codec = deps.codec;
+    this.#log = this.#settings.baseLogger ?? defaultLogger(this.#settings.logLevel);
+    const types = actorTypes(this.#services(deps));
+    this.#host = new EmbeddedHost(deps.native, this.#settings, types);
+  }
+
+  /** Starts to listen in the background; a failure is logged and sets the exit code. */
+  start(): void {
+    this.startAndWait().catch((error: unknown) => {
+      this.#log.fatal({ msg: "the registry could not start", error });
+      process.exitCode = 1;
+    });
+  }
+
+  /** Resolves when the embedded host accepts requests. Calls share one start. */
+  async startAndWait(): Promise<void> {
+    await (this.#listening ?? this.listen());
+  }
+
+  /** Opens the HTTP listener of the embedded host. */
+  listen(options: ListenOptions = {}): Promise<Listener> {
+    if (this.#listening !== undefined) {
+      return Promise.reject(new ActorError("registry", "already_listening", "This registry is listening already."));
+    }
+    const listener = this.#listen(options);
+    this.#listening = listener;
+    // Whoever waits for `listener` sees its failure; here it only clears the way.
+    listener.catch(() => {
+      if (this.#listening === listener) this.#listening = undefined;
+    });
+    return listener;
+  }
+
+  /**
+   * A client without a socket, with the interface of `createClient`. The data
+   * directory is opened by the first call. Async context reaches the actions.
+   */
+  client(): Client<Registry<A>> {
+    this.#client ??= this.#makeClient();
+    return this.#client;
+  }
+
+  /** Drains all actors (as for sleep) and resolves when all is on disk. Idempotent. */
+  async shutdown(): Promise<void> {
+    await this.#host.shutdown();
+  }
+
+  /** A fetch handler for serverless platforms. Comes with a later version. */
+  async handler(_request: Request): Promise<Response> {
+    throw notConfigured("serverless handler", "It comes with a later version; use listen().");
+  }
+
+  /** An object with a fetch handler, for `export default`. Comes with a later version. */
+  serve(): ServerlessHandler {
+    throw notConfigured("serverless handler", "It comes with a later version; use listen().");
+  }
+
+  async #listen(options: ListenOptions): Promise<Listener> {
+    checkListenOptions(options);
+    this.#requireEmbedded();
+    const { host = this.#settings.host, port = this.#settings.port, dataDir } = options;
+    const registry = await this.#host.open(dataDir);
+    const address = await fromNativePromise(registry.listenEmbedded({ host, port }));
+    return this.#listener(registry, address);
+  }
+
+  #listener(registry: NativeRegistry, { host, port, url }: ListenAddress): Listener {
+    let closed: Promise<void> | undefined;
+    const listener: Listener = {
+      url,
+      host,
+      port,
+      close: () => {
+        closed ??= this.#closeListener(registry);
+        return closed;
+      },
+      ref: () => {
+        callNative(() => registry.refListener(true));
+        return listener;
+      },
+      unref: () => {
+        callNative(() => registry.refListener(false));
+        return listener;
+      },
+    };
+    return listener;
+  }
+
+  async #closeListener(registry: NativeRegistry): Promise<void> {
+    this.#listening = undefined;
+    // A shutdown closes the listener along with everything else.
+    await (this.#host.closing ?? fromNativePromise(registry.closeListener()));
+  }
+
+  #makeClient(): Client<Registry<A>> {
+    const { engine } = this.#settings;
+    if (engine !== undefined) return createClient(engine);
+    return clientOver(new LocalTransport(() => this.#host.open(), this.#codec, this.#callers));
+  }
+
+  #requireEmbedded(): void {
+    const { engine } = this.#settings;
+    if (engine !== undefined) throw notConfigured("engine host", `Joining ${engine} comes with a later version.`);
+  }
+
+  *#services(deps: RegistryDeps): Iterable<ActorServices> {
+    const { use } = this.config;
+    if (typeof use !== "object" || use === null) throw invalidOption("use", "must be an object of actors");
+    for (const [name, definition] of Object.entries(use)) {
+      if (name === "") throw invalidOption("use", "holds an actor without a name");
+      yield {
+        name,
+        definition: compiledActor(definition, name),
+        codec: deps.codec,
+        // Looked up late: a registry is set up before native code is needed.
+        get native() {
+          return deps.native();
+        },
+        log: this.#log,
+        callers: this.#callers,
+        client: () => this.client(),
+      };
+    }
+  }
+}

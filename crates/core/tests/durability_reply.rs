@@ -46,7 +46,7 @@ async fn connect(handle: &ActorHandle) -> Arc<Client> {
         ..ConnectOptions::default()
     };
     let conn = handle.ctx().connect(options).await.expect("connect");
-    conn.set_subscribed("count", true);
+    handle.ctx().set_subscribed(&conn, "count", true);
     client
 }
 

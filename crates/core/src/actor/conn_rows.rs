@@ -53,9 +53,7 @@ pub(super) fn from_row(row: ConnRow) -> Result<ConnHandle> {
         }),
     );
     conn.replace_state(Bytes::from(row.state));
-    for event in &subscriptions {
-        conn.set_subscribed(event, true);
-    }
+    conn.replace_subscriptions(subscriptions);
     Ok(conn)
 }
 

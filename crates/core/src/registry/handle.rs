@@ -19,13 +19,12 @@ use crate::actor::messages::{
 };
 use crate::host::ActorRef;
 use crate::reply::{Answer, reply};
-use crate::websocket::WebSocket;
 
 /// One live generation, as the outside holds it.
 pub struct ActorHandle {
     ctx: ActorContext,
     lifecycle: mpsc::UnboundedSender<LifecycleCommand>,
-    dispatch: DispatchSender,
+    pub(super) dispatch: DispatchSender,
 }
 
 /// An action asked for from outside.
@@ -91,12 +90,12 @@ impl ActorHandle {
         let _ = self.lifecycle.send(command);
     }
 
-    fn refusal(&self) -> Option<Error> {
+    pub(super) fn refusal(&self) -> Option<Error> {
         let error = self.ctx.refusal()?;
         Some(self.ctx.attach_actor(error))
     }
 
-    fn finish<T>(&self, answer: Answer<T>) -> Answer<T> {
+    pub(super) fn finish<T>(&self, answer: Answer<T>) -> Answer<T> {
         match answer {
             Answer::Done(Err(error)) => Answer::Done(Err(self.ctx.attach_actor(error))),
             Answer::Refused(error) => Answer::Refused(self.ctx.attach_actor(error)),
@@ -116,7 +115,11 @@ impl ActorHandle {
         self.finish(answer)
     }
 
-    async fn within<T>(&self, span: Duration, work: impl Future<Output = Answer<T>>) -> Answer<T> {
+    pub(super) async fn within<T>(
+        &self,
+        span: Duration,
+        work: impl Future<Output = Answer<T>>,
+    ) -> Answer<T> {
         let timed = self.ctx.clock().timeout(span, work).await;
         timed.unwrap_or_else(|_| Answer::Done(Err(Error::new(&code::ACTOR_ACTION_TIMED_OUT))))
     }
@@ -152,7 +155,7 @@ impl ActorHandle {
     }
 
     /// A connect that found the adapter closed ran nothing.
-    fn failed_connect<T>(&self, error: Error) -> Answer<T> {
+    pub(super) fn failed_connect<T>(&self, error: Error) -> Answer<T> {
         match self.refusal() {
             Some(refusal) if error.is(&code::ACTOR_NOT_CONFIGURED) => Answer::Refused(refusal),
             _ => Answer::Done(Err(error)),
@@ -160,7 +163,7 @@ impl ActorHandle {
     }
 
     /// Holds a successful answer until what it relies on is durable.
-    async fn release<T>(&self, answer: Answer<T>) -> Answer<T> {
+    pub(super) async fn release<T>(&self, answer: Answer<T>) -> Answer<T> {
         match answer {
             Answer::Done(Ok(value)) => Answer::Done(self.ctx.wait_output().await.map(|()| value)),
             other => other,
@@ -234,49 +237,6 @@ impl ActorHandle {
         let answer = answered.await;
         drop(conn);
         self.release(answer).await
-    }
-
-    /// An action on an existing connection.
-    pub async fn conn_action(&self, conn: &ConnHandle, call: &ActionCall) -> Answer<Bytes> {
-        if let Some(error) = self.refusal() {
-            return Answer::Refused(error);
-        }
-        let (answer, answered) = reply();
-        self.dispatch
-            .send(DispatchCommand::Action(Box::new(ActionDispatch {
-                name: call.name.clone(),
-                args: call.args.clone(),
-                conn: Some(conn.clone()),
-                incoming: call.incoming.clone(),
-                cancelled: call.cancelled.clone(),
-                region: None,
-                reply: answer,
-            })));
-        let span = self.ctx.config().action_timeout;
-        let answer = self.within(span, answered).await;
-        let answer = self.release(answer).await;
-        self.finish(answer)
-    }
-
-    /// Hands a raw WebSocket to user code.
-    pub async fn open_websocket(
-        &self,
-        conn: ConnHandle,
-        ws: WebSocket,
-        request: Option<Box<Request>>,
-    ) -> Answer<()> {
-        if let Some(error) = self.refusal() {
-            return Answer::Refused(error);
-        }
-        let (answer, answered) = reply();
-        self.dispatch.send(DispatchCommand::OpenWebSocket {
-            conn,
-            ws,
-            request,
-            reply: answer,
-        });
-        let answer = answered.await;
-        self.finish(answer)
     }
 }
 

@@ -10,6 +10,7 @@
 //! Invariant R2: an instance is published as Active only after its start
 //! succeeded, and leaves the map only when its task has ended.
 
+mod conn_work;
 mod handle;
 
 use std::collections::HashMap;

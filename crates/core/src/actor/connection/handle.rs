@@ -1,0 +1,166 @@
+//! One connection: the handle that everybody holds, and the transport behind it.
+//!
+//! A handle knows neither the map of live connections nor hooks; changes that
+//! concern those go through [`crate::ActorContext`].
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
+
+use bytes::Bytes;
+use greenroom_error::{Error, Result, code};
+use parking_lot::{Mutex, RwLock};
+use serde_json::json;
+
+use crate::host::HibernationId;
+
+/// Close code of a connection that ended as intended.
+pub(super) const NORMAL_CLOSE: u16 = 1000;
+
+/// An event on its way to clients; each encoding is made at most once, however
+/// many connections get it.
+pub struct OutboundEvent {
+    pub name: String,
+    /// CBOR array.
+    pub args: Bytes,
+    frames: [OnceLock<Option<Bytes>>; 3],
+}
+
+impl OutboundEvent {
+    pub fn new(name: impl Into<String>, args: Bytes) -> Self {
+        Self {
+            name: name.into(),
+            args,
+            frames: [const { OnceLock::new() }; 3],
+        }
+    }
+
+    /// The frame of encoding number `slot` (0..3), made by `encode` on first use;
+    /// `None` when it cannot be encoded.
+    pub fn frame(&self, slot: usize, encode: impl FnOnce(&Self) -> Option<Bytes>) -> Option<Bytes> {
+        self.frames[slot].get_or_init(|| encode(self)).clone()
+    }
+}
+
+/// The client side of a connection.
+pub trait ConnTransport: Send + Sync + 'static {
+    /// Queues an event. Must not block; a full outbox is the transport's policy.
+    fn send_event(&self, event: &OutboundEvent) -> Result<()>;
+    /// Queues a close after everything sent before. Idempotent.
+    fn close(&self, code: u16, reason: &str);
+    /// The actor stops and takes the connection along.
+    fn actor_stopped(&self) {
+        self.close(NORMAL_CLOSE, "");
+    }
+}
+
+/// What is stored of a hibernatable connection beside its state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HibernationMetadata {
+    pub id: HibernationId,
+    pub server_message_index: u16,
+    pub client_message_index: u16,
+    pub request_path: String,
+    /// Names in lower case.
+    pub request_headers: Vec<(String, String)>,
+}
+
+/// A cheap handle to one connection. It stays readable after the connection is
+/// gone.
+#[derive(Clone)]
+pub struct ConnHandle(Arc<ConnInner>);
+
+struct ConnInner {
+    id: String,
+    params: Bytes,
+    hibernatable: bool,
+    hibernation: Mutex<Option<HibernationMetadata>>,
+    state: Mutex<Bytes>,
+    subscriptions: RwLock<BTreeSet<String>>,
+    transport: RwLock<Option<Arc<dyn ConnTransport>>>,
+}
+
+impl ConnHandle {
+    pub(crate) fn new(id: String, params: Bytes, hibernation: Option<HibernationMetadata>) -> Self {
+        Self(Arc::new(ConnInner {
+            id,
+            params,
+            hibernatable: hibernation.is_some(),
+            hibernation: Mutex::new(hibernation),
+            state: Mutex::new(Bytes::new()),
+            subscriptions: RwLock::new(BTreeSet::new()),
+            transport: RwLock::new(None),
+        }))
+    }
+
+    pub fn id(&self) -> &str {
+        &self.0.id
+    }
+    /// CBOR of the parameters the client connected with.
+    pub fn params(&self) -> Bytes {
+        self.0.params.clone()
+    }
+    /// CBOR of the connection state; empty until set.
+    pub fn state(&self) -> Bytes {
+        self.0.state.lock().clone()
+    }
+    pub fn is_hibernatable(&self) -> bool {
+        self.0.hibernatable
+    }
+    pub fn hibernation(&self) -> Option<HibernationMetadata> {
+        self.0.hibernation.lock().clone()
+    }
+    pub fn is_subscribed(&self, event: &str) -> bool {
+        self.0.subscriptions.read().contains(event)
+    }
+    pub fn subscriptions(&self) -> Vec<String> {
+        self.0.subscriptions.read().iter().cloned().collect()
+    }
+
+    pub(crate) fn replace_state(&self, state: Bytes) {
+        *self.0.state.lock() = state;
+    }
+
+    /// Changes one subscription; true if that changed anything. The index over
+    /// the map is the caller's business.
+    pub(super) fn set_subscribed(&self, event: &str, subscribe: bool) -> bool {
+        let mut subscriptions = self.0.subscriptions.write();
+        if subscribe {
+            subscriptions.insert(event.to_owned())
+        } else {
+            subscriptions.remove(event)
+        }
+    }
+
+    /// Replaces all subscriptions of a connection that is not in the map yet.
+    pub(crate) fn replace_subscriptions(&self, events: impl IntoIterator<Item = String>) {
+        *self.0.subscriptions.write() = events.into_iter().collect();
+    }
+
+    pub fn attach_transport(&self, transport: Arc<dyn ConnTransport>) {
+        *self.0.transport.write() = Some(transport);
+    }
+
+    pub(super) fn take_transport(&self) -> Option<Arc<dyn ConnTransport>> {
+        self.0.transport.write().take()
+    }
+
+    /// Sends one event regardless of subscriptions. Failures are logged.
+    pub(crate) fn send(&self, event: &OutboundEvent) {
+        let sent = match &*self.0.transport.read() {
+            Some(transport) => transport.send_event(event),
+            None => Err(Error::with(
+                &code::CONNECTION_NOT_CONFIGURED,
+                json!({ "component": "event sender" }),
+            )),
+        };
+        if let Err(error) = sent {
+            tracing::debug!(conn_id = self.id(), event = event.name, %error, "event not sent");
+        }
+    }
+}
+
+impl std::fmt::Debug for ConnHandle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ConnHandle({})", self.0.id)
+    }
+}

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage, AsyncResource } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { UserError } from "../../ts/errors/actor-error";
 import { decode, encode, FakeConn, FakeToken, rig } from "../fixtures/fake-native";
@@ -122,20 +121,6 @@ describe("an action", () => {
     expect(signals.map((signal) => signal.aborted)).toEqual([true, false]);
     fixture.ctx.controller.abort();
     expect(signals.map((signal) => signal.aborted)).toEqual([true, true]);
-  });
-
-  test("runs in the async context of a caller in this process", async () => {
-    const storage = new AsyncLocalStorage<string>();
-    const native = new AsyncResource("native code, outside of any context");
-    const fixture = rig({ actions: { read: async () => (await null, storage.getStore()) } });
-    const output = await storage.run("request-7", () =>
-      fixture.callers.enter((callerId) => native.runInAsyncScope(() => callAction(fixture, "read", { callerId }))),
-    );
-    expect(output).toBe("request-7");
-    const unknown = await storage.run("other", () =>
-      native.runInAsyncScope(() => callAction(fixture, "read", { callerId: 12345 })),
-    );
-    expect(unknown).toBe(undefined);
   });
 
   test("may have its output replaced before it is sent", async () => {

@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { resolve } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { jsCodec } from "../../ts/codec/index";
@@ -8,7 +7,6 @@ import { registryConfig } from "../../ts/registry/config";
 import { Registry } from "../../ts/registry/registry";
 import { FakeModule } from "../fixtures/fake-module";
 
-const storage = new AsyncLocalStorage<string>();
 const counter = actor({
   createState: (_c, input: { start: number } | undefined) => ({ n: input?.start ?? 0 }),
   options: { sleepTimeout: 10, maxQueueSize: 3 },
@@ -20,7 +18,6 @@ const counter = actor({
     fail: () => {
       throw new UserError("no", { code: "nope", metadata: { why: 1n } });
     },
-    store: async () => storage.getStore(),
     other: (c, key: string) => c.client<any>().counter.getOrCreate(key).add(100),
   },
 });
@@ -50,7 +47,7 @@ describe("a registry", () => {
       maxIncomingMessageSize: 99,
       hasDatabase: true,
       hasState: true,
-      actions: [{ name: "add" }, { name: "fail" }, { name: "other" }, { name: "store" }],
+      actions: [{ name: "add" }, { name: "fail" }, { name: "other" }],
     });
   });
 
@@ -125,11 +122,6 @@ describe("the client inside the process", () => {
     expect(registry.client()).toBe(client);
     expect(await client.counter.getOrCreate("a").other("b")).toBe(100);
     expect(await client.counter.getOrCreate("b").add(1)).toBe(101);
-  });
-
-  test("carries the caller's async context into the action", async () => {
-    const { client } = setUp();
-    expect(await storage.run("mine", () => client.counter.getOrCreate("a").store())).toBe("mine");
   });
 
   test("resolves and creates", async () => {

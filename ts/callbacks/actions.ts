@@ -15,8 +15,6 @@ interface ActionPayload {
   args: Uint8Array;
   scheduledFire?: ScheduledFireInfo | undefined;
   cancelToken?: NativeCancellationToken;
-  /** Names the caller's async context when the call was made in this process. */
-  callerId?: number | null;
 }
 
 interface ResponsePayload {
@@ -29,9 +27,7 @@ interface ResponsePayload {
 export function actionCallbacks(services: ActorServices): Map<string, Handler> {
   const callbacks = new Map<string, Handler>();
   for (const action of services.definition.actions.values()) {
-    callbacks.set(action.name, (payload: ActionPayload) =>
-      services.callers.run(payload.callerId, () => runAction(services, action, payload)),
-    );
+    callbacks.set(action.name, (payload: ActionPayload) => runAction(services, action, payload));
   }
   return callbacks;
 }

@@ -2,7 +2,6 @@
 import type { Codec } from "../codec/codec";
 import type { CompiledActor } from "../define/actor";
 import type { NativeModule } from "../native/registry-types";
-import type { CallerContexts } from "./caller";
 import type { ActorLogger } from "./service-types";
 
 export interface ActorServices {
@@ -11,8 +10,6 @@ export interface ActorServices {
   readonly codec: Codec;
   readonly native: Pick<NativeModule, "CancellationToken">;
   readonly log: ActorLogger;
-  /** Async contexts of calls made in this process. */
-  readonly callers: CallerContexts;
   /** The client behind `c.client()`. */
   client(): unknown;
 }

@@ -31,8 +31,6 @@ export interface LocalTarget {
 }
 
 export interface LocalCallOptions {
-  /** Comes back in the payload of the action; see `context/caller.ts`. */
-  callerId?: number;
   params?: Uint8Array;
   timeoutMs?: number;
 }

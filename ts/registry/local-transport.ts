@@ -3,7 +3,6 @@
 import type { Target } from "../client/target";
 import type { CallOptions, CreateCall, QueueCall, Transport } from "../client/transport";
 import type { Codec } from "../codec/codec";
-import type { CallerContexts } from "../context/caller";
 import { fromNativePromise } from "../errors/bridge";
 import { notConfigured } from "../errors/raised";
 import type { LocalCallOptions, LocalTarget, NativeRegistry } from "../native/registry-types";
@@ -12,21 +11,17 @@ import type { QueueSendReply } from "../wire/format";
 export class LocalTransport implements Transport {
   readonly #open: () => Promise<NativeRegistry>;
   readonly #codec: Codec;
-  readonly #callers: CallerContexts;
 
-  constructor(open: () => Promise<NativeRegistry>, codec: Codec, callers: CallerContexts) {
+  constructor(open: () => Promise<NativeRegistry>, codec: Codec) {
     this.#open = open;
     this.#codec = codec;
-    this.#callers = callers;
   }
 
   async action(target: Target, name: string, args: unknown[], { params, signal }: CallOptions): Promise<unknown> {
     const encoded = this.#codec.encode(args, "args");
     const options: LocalCallOptions = params === undefined ? {} : { params: this.#codec.encode(params, "params") };
     const registry = await this.#open();
-    const call = this.#callers.enter((callerId) =>
-      fromNativePromise(registry.localAction(this.#target(target), name, encoded, { ...options, callerId })),
-    );
+    const call = fromNativePromise(registry.localAction(this.#target(target), name, encoded, options));
     return this.#codec.decode(await unlessAborted(call, signal));
   }
 

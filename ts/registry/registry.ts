@@ -3,7 +3,6 @@ import { clientOver } from "../client/client";
 import { createClient } from "../client/index";
 import type { Client, RegistryLike } from "../client/types";
 import type { Codec } from "../codec/codec";
-import { CallerContexts } from "../context/caller";
 import { defaultLogger } from "../context/log";
 import type { ActorLogger } from "../context/service-types";
 import type { ActorServices } from "../context/services";
@@ -54,7 +53,6 @@ export class Registry<A extends Actors> implements RegistryLike {
   readonly #log: ActorLogger;
   readonly #host: EmbeddedHost;
   readonly #codec: Codec;
-  readonly #callers = new CallerContexts();
   #client: Client<Registry<A>> | undefined;
   #listening: Promise<Listener> | undefined;
 
@@ -159,7 +157,7 @@ export class Registry<A extends Actors> implements RegistryLike {
   #makeClient(): Client<Registry<A>> {
     const { engine } = this.#settings;
     if (engine !== undefined) return createClient(engine);
-    return clientOver(new LocalTransport(() => this.#host.open(), this.#codec, this.#callers));
+    return clientOver(new LocalTransport(() => this.#host.open(), this.#codec));
   }
 
   #requireEmbedded(): void {
@@ -181,7 +179,6 @@ export class Registry<A extends Actors> implements RegistryLike {
           return deps.native();
         },
         log: this.#log,
-        callers: this.#callers,
         client: () => this.client(),
       };
     }

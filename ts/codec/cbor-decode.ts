@@ -28,12 +28,17 @@ export function decodeCbor(bytes: Uint8Array): unknown {
 
 class Reader {
   readonly #bytes: Uint8Array;
-  readonly #view: DataView;
+  #lazyView: DataView | undefined;
   #at = 0;
 
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** Made when first needed: making it costs more than decoding a small value. */
+  get #view(): DataView {
+    this.#lazyView ??= new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength);
+    return this.#lazyView;
   }
 
   rest(): number {
@@ -80,13 +85,19 @@ class Reader {
   /** The argument of a head: a length, a tag number or a small integer. */
   #length(info: number): number {
     if (info < 24) return info;
-    if (info === 24) return this.#view.getUint8(this.#take(1));
-    if (info === 25) return this.#view.getUint16(this.#take(2));
-    if (info === 26) return this.#view.getUint32(this.#take(4));
+    if (info === 24) return this.#uint(1);
+    if (info === 25) return this.#uint(2);
+    if (info === 26) return this.#uint(4);
     if (info !== 27) throw malformed(`head with reserved information ${info}`);
     const wide = this.#view.getBigUint64(this.#take(8));
     if (wide > Number.MAX_SAFE_INTEGER) throw malformed("a length beyond any memory");
     return Number(wide);
+  }
+
+  #uint(width: number): number {
+    let value = 0;
+    for (let at = this.#take(width); at < this.#at; at++) value = value * 256 + (this.#bytes[at] as number);
+    return value;
   }
 
   #byteString(info: number): Uint8Array {

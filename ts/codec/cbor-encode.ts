@@ -17,7 +17,7 @@ import { typedArrayTag } from "./typed-arrays";
 const UNENCODABLE = new Error("no encoding");
 
 export function encodeCbor(value: unknown, root = "value"): Uint8Array {
-  const writer = new CborWriter();
+  const writer = CborWriter.take();
   try {
     writeValue(writer, value, 0);
     return writer.finish();

@@ -3,21 +3,23 @@
 const INITIAL_BYTES = 1024;
 /** Buffers beyond this are not kept for the next call. */
 const KEEP_BYTES = 256 * 1024;
-const SHORT_TEXT = 40;
+/** Up to here a loop beats the encoder; must stay below 256, the longest two-byte head. */
+const SHORT_TEXT = 64;
 
 const utf8 = new TextEncoder();
-let spare: Uint8Array | undefined;
+/** The writer that is free for the next call; making one costs more than using it. */
+let spare: CborWriter | undefined;
 
 export class CborWriter {
-  #bytes: Uint8Array;
-  #view: DataView;
+  #bytes = new Uint8Array(INITIAL_BYTES);
+  #view = new DataView(this.#bytes.buffer);
   #length = 0;
 
-  constructor() {
-    this.#bytes = spare ?? new Uint8Array(INITIAL_BYTES);
-    // Taken, so that an encode inside a getter of this encode gets its own.
+  static take(): CborWriter {
+    const writer = spare ?? new CborWriter();
+    // Taken: an encode inside a getter of this encode gets its own.
     spare = undefined;
-    this.#view = new DataView(this.#bytes.buffer);
+    return writer;
   }
 
   /** The bytes written, in memory of their own. Ends the use of this writer. */
@@ -27,9 +29,10 @@ export class CborWriter {
     return result;
   }
 
-  /** Gives the buffer back without a result. */
+  /** Gives the writer back without a result. */
   release(): void {
-    if (this.#bytes.length <= KEEP_BYTES) spare = this.#bytes;
+    this.#length = 0;
+    if (this.#bytes.length <= KEEP_BYTES) spare = this;
   }
 
   byte(value: number): void {
@@ -83,20 +86,21 @@ export class CborWriter {
     if (value.length > SHORT_TEXT || !this.#ascii(value)) this.#unicode(value);
   }
 
+  /** Writes a short text if it is ASCII; otherwise leaves no trace. */
   #ascii(value: string): boolean {
-    this.#reserve(value.length + 2);
-    const start = this.#length;
-    this.head(3, value.length);
-    // head() may have grown the buffer, so it is read again here.
-    this.#reserve(value.length);
+    const { length } = value;
+    this.#reserve(length + 2);
     const bytes = this.#bytes;
     let at = this.#length;
-    for (let i = 0; i < value.length; i++) {
+    if (length < 24) {
+      bytes[at++] = 0x60 | length;
+    } else {
+      bytes[at++] = 0x78;
+      bytes[at++] = length;
+    }
+    for (let i = 0; i < length; i++) {
       const code = value.charCodeAt(i);
-      if (code > 0x7f) {
-        this.#length = start;
-        return false;
-      }
+      if (code > 0x7f) return false;
       bytes[at++] = code;
     }
     this.#length = at;

@@ -95,6 +95,7 @@ const plain = actor({
     },
     none: () => undefined,
     all: (...args: any[]) => args.length,
+    rest: (_c, first: string, ...others: number[]) => [first, others] as const,
     open: (c) => {
       c.broadcast("anything", 1, "two");
       c.queue.send("anything", { at: "all" });
@@ -121,6 +122,7 @@ test("a handle has the actions with their arguments and results", () => {
   expectTypeOf(client.plain.get("a").sql()).resolves.toEqualTypeOf<{ n: number }[]>();
   expectTypeOf(client.plain.get("a").none()).resolves.toEqualTypeOf<undefined>();
   expectTypeOf(client.plain.get("a").all).parameters.toEqualTypeOf<any[]>();
+  expectTypeOf(client.plain.get("a").rest).parameters.toEqualTypeOf<[first: string, ...others: number[]]>();
   // @ts-expect-error: not the argument's type
   handle.say(1);
   // @ts-expect-error: no such action

@@ -14,7 +14,7 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
 
 /** An action as its callers see it: without the context, always a promise. */
 export type ActorActionFunction<Args extends unknown[] = unknown[], Result = unknown> = (
-  ...args: number extends Args["length"] ? Args : Args extends [unknown?, ...infer Rest] ? Rest : []
+  ...args: Args extends [unknown, ...infer Rest] ? Rest : number extends Args["length"] ? Args : []
 ) => Promise<Result>;
 
 type ActionMap<R> = {

@@ -111,6 +111,16 @@ impl Database {
         answer.await.unwrap_or_else(|_| Err(panicked()))
     }
 
+    /// Runs `f` with the connection, alone and after the calls before it. `f`
+    /// must not change anything.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(Admission::Bounded, |session| f(&session.file()?.conn))
+            .await
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         admission: Admission,

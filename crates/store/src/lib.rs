@@ -19,7 +19,9 @@ mod new_file;
 mod open_file;
 mod options;
 mod pool;
+mod queue_batch;
 mod save;
+mod schedule_batch;
 mod schema;
 mod session;
 mod slot;
@@ -33,7 +35,20 @@ mod tests;
 pub use database::Database;
 pub use directory::{ActorRecord, Directory, ListQuery, NewActor};
 pub use options::StoreOptions;
+pub use queue_batch::{
+    Buried, Deliveries, Delivery, NewMessage, QueueBatch, QueueLedger, QueueOutcome, QueueStats,
+    QueueWrite, QueueWritten, Take, TakeMode, Taken, TakenMessage,
+};
 pub use save::{ActorRow, SaveBatch, WorkflowWrite};
+pub use schedule_batch::{
+    Claim, ClaimedFire, NextTrigger, ScheduleBatch, ScheduleOutcome, ScheduleWrite, ScheduleWritten,
+};
 pub use startup::{Snapshot, Startup};
 pub use store::Store;
 pub use tables::conns::{ConnRow, ConnWrite};
+pub use tables::dead_letters::DeadLetter;
+pub use tables::queue::{QueueHead, QueueRow};
+pub use tables::schedule_events::{Cadence, HISTORY_MAX, INTERVAL_MIN_MS, ScheduleRow};
+pub use tables::schedule_history::{FireError, FireResult, FireRow};
+pub use tables::trace::Trace;
+pub use tables::user_kv::{KvPair, KvRange};

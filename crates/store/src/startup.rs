@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::failure::{SqlResult, invalid_data};
 use crate::tables::conns::{self, ConnRow};
-use crate::tables::meta;
+use crate::tables::{meta, schedule_events, schedule_history};
 
 /// The stored side of an actor at its start.
 #[derive(Debug, Default, PartialEq)]
@@ -19,6 +19,10 @@ pub struct Startup {
     /// Unix milliseconds.
     pub run_wake_at: Option<i64>,
     pub inspector_token: Option<String>,
+    /// The earliest due time of all schedules, Unix milliseconds.
+    pub next_schedule: Option<i64>,
+    /// A recurring schedule was firing when the generation before ended.
+    pub interrupted_fires: bool,
     /// Hibernatable connections, by id.
     pub conns: Vec<ConnRow>,
 }
@@ -85,6 +89,8 @@ pub(crate) fn read(conn: &Connection) -> Result<Startup> {
             .as_deref()
             .map_or(Ok(None), meta::decode_run_wake)?,
         inspector_token: row.get(3).sql(doing)?,
+        next_schedule: schedule_events::next_trigger(conn)?,
+        interrupted_fires: schedule_history::any_running(conn)?,
         conns: conns::list(conn)?,
     })
 }

@@ -4,7 +4,7 @@
 //! changes its own column only, so writers never undo each other.
 
 use greenroom_error::Result;
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
 use crate::failure::SqlResult;
 
@@ -21,6 +21,26 @@ const PUT_ALARM: &str = "INSERT INTO _rivet_runtime
 const PUT_TOKEN: &str = "INSERT INTO _rivet_runtime
     (id, last_pushed_alarm, inspector_token, queue_next_id) VALUES (1, NULL, ?1, 1)
     ON CONFLICT (id) DO UPDATE SET inspector_token = excluded.inspector_token";
+const PUT_NEXT_ID: &str = "INSERT INTO _rivet_runtime
+    (id, last_pushed_alarm, inspector_token, queue_next_id) VALUES (1, NULL, NULL, ?1)
+    ON CONFLICT (id) DO UPDATE SET queue_next_id = excluded.queue_next_id";
+const NEXT_ID: &str = "SELECT queue_next_id FROM _rivet_runtime WHERE id = 1";
+
+#[cfg(test)]
+pub(crate) const QUERIES: &[&str] = &[NEXT_ID];
+
+pub(crate) fn set_queue_next_id(conn: &Connection, next_id: u64) -> Result<()> {
+    conn.prepare_cached(PUT_NEXT_ID)
+        .and_then(|mut statement| statement.execute([next_id]))
+        .sql("save the next queue message id")?;
+    Ok(())
+}
+
+pub(crate) fn queue_next_id(conn: &Connection) -> Result<Option<i64>> {
+    conn.prepare_cached(NEXT_ID)
+        .and_then(|mut statement| statement.query_row([], |row| row.get(0)).optional())
+        .sql("read the next queue message id")
+}
 
 pub(crate) fn set_last_pushed_alarm(conn: &Connection, alarm: Option<i64>) -> Result<()> {
     conn.prepare_cached(PUT_ALARM)
@@ -46,6 +66,8 @@ mod tests {
         conn.execute_batch(DDL).unwrap();
         set_inspector_token(&conn, "t0ken").unwrap();
         set_last_pushed_alarm(&conn, Some(7)).unwrap();
+        assert_eq!(queue_next_id(&conn).unwrap(), Some(1));
+        set_queue_next_id(&conn, 9).unwrap();
         let row: (Option<i64>, String, i64) = conn
             .query_row(
                 "SELECT last_pushed_alarm, inspector_token, queue_next_id FROM _rivet_runtime",
@@ -53,6 +75,6 @@ mod tests {
                 |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
             )
             .unwrap();
-        assert_eq!(row, (Some(7), "t0ken".to_owned(), 1));
+        assert_eq!(row, (Some(7), "t0ken".to_owned(), 9));
     }
 }

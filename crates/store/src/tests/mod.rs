@@ -6,5 +6,8 @@ mod new_database;
 pub(crate) mod plan;
 mod plans;
 mod pool;
+mod queue;
+mod schedules;
 mod schema_versions;
+mod user_kv;
 mod writes;

@@ -34,16 +34,19 @@ pub(crate) fn too_large() -> Error {
     )
 }
 
-/// Reads a whole body of at most `limit` bytes within `time`.
+/// Time for a whole body to arrive.
+const BODY_TIME: Duration = Duration::from_secs(30);
+
+/// Reads a whole body of at most `limit` bytes, within 30 s.
 ///
 /// A body that is too long is read to its end all the same, so that a client
 /// that sends everything before it listens hears why.
 ///
 /// # Errors
 /// `message/incoming_too_long` above `limit`, `guard/invalid_request_body` above
-/// [`REQUEST_BYTES_MAX`], `guard/request_timeout`, `request/invalid` for a body
+/// 20 MiB, `guard/request_timeout`, `request/invalid` for a body
 /// that breaks off.
-pub(crate) async fn read<B>(body: B, limit: u32, time: Duration, clock: &Clock) -> Result<Bytes>
+pub async fn read_body<B>(body: B, limit: u32, clock: &Clock) -> Result<Bytes>
 where
     B: Body<Data = Bytes>,
     B::Error: Display,
@@ -55,11 +58,14 @@ where
     if body.size_hint().lower() > REQUEST_BYTES_MAX {
         return Err(too_large());
     }
-    match clock.timeout(time, collect(body, u64::from(limit))).await {
+    match clock
+        .timeout(BODY_TIME, collect(body, u64::from(limit)))
+        .await
+    {
         Ok(body) => body,
         Err(_) => Err(Error::with(
             &code::GUARD_REQUEST_TIMEOUT,
-            json!({ "timeout_seconds": time.as_secs() }),
+            json!({ "timeout_seconds": BODY_TIME.as_secs() }),
         )),
     }
 }
@@ -274,8 +280,6 @@ mod tests {
 
     use super::*;
 
-    const TIME: Duration = Duration::from_secs(30);
-
     fn chunked(chunks: Vec<&'static [u8]>) -> impl Body<Data = Bytes, Error = Infallible> {
         let frames: VecDeque<_> = chunks.into_iter().map(Bytes::from_static).collect();
         StreamBody::new(futures_util::stream::iter(
@@ -288,9 +292,9 @@ mod tests {
     #[tokio::test]
     async fn the_limit_is_inclusive_and_chunks_are_joined() {
         let clock = Clock::manual(0).0;
-        let body = read(chunked(vec![b"ab", b"c", b"de"]), 5, TIME, &clock).await;
+        let body = read_body(chunked(vec![b"ab", b"c", b"de"]), 5, &clock).await;
         assert_eq!(body.unwrap(), b"abcde".as_slice());
-        let error = read(chunked(vec![b"abc", b"def"]), 5, TIME, &clock).await;
+        let error = read_body(chunked(vec![b"abc", b"def"]), 5, &clock).await;
         assert!(error.unwrap_err().is(&code::MESSAGE_INCOMING_TOO_LONG));
     }
 
@@ -298,7 +302,7 @@ mod tests {
     async fn a_body_in_one_piece_keeps_its_buffer() {
         let clock = Clock::manual(0).0;
         let sent = Bytes::from(vec![7; 100]);
-        let body = read(Full::new(sent.clone()), 100, TIME, &clock)
+        let body = read_body(Full::new(sent.clone()), 100, &clock)
             .await
             .unwrap();
         assert_eq!(body.as_ptr(), sent.as_ptr());
@@ -308,7 +312,7 @@ mod tests {
     async fn a_body_that_announces_too_much_is_not_read() {
         let clock = Clock::manual(0).0;
         let body = Full::new(Bytes::from(vec![0; REQUEST_BYTES_MAX as usize + 1]));
-        let error = read(body, u32::MAX, TIME, &clock).await.unwrap_err();
+        let error = read_body(body, u32::MAX, &clock).await.unwrap_err();
         assert!(error.is(&code::GUARD_INVALID_REQUEST_BODY));
     }
 
@@ -319,12 +323,12 @@ mod tests {
         let (token, body) = stream_of(receiver);
         let reading = tokio::spawn({
             let clock = clock.clone();
-            async move { read(body, 10, TIME, &clock).await }
+            async move { read_body(body, 10, &clock).await }
         });
         while hands.armed() == 0 {
             tokio::task::yield_now().await;
         }
-        hands.advance(TIME);
+        hands.advance(BODY_TIME);
         let error = reading.await.unwrap().unwrap_err();
         assert!(error.is(&code::GUARD_REQUEST_TIMEOUT));
         assert!(token.is_cancelled(), "a dropped body is an abandoned one");

@@ -6,7 +6,6 @@ use std::fmt::Display;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::Poll;
-use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_core::actor::messages::BodyStream;
@@ -20,7 +19,7 @@ use http_body::Body;
 use serde_json::json;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::body::{self, REQUEST_BYTES_MAX, ReplyBody};
+use crate::body::{self, REQUEST_BYTES_MAX, ReplyBody, read_body};
 use crate::head;
 use crate::live::{ActorSource, LiveActor};
 use crate::reply::HttpReply;
@@ -29,7 +28,6 @@ use crate::upload::{Upload, UploadEnd, Uploading};
 
 /// A body that announces no more than this is handed over whole.
 const WHOLE_BYTES_MAX: u32 = 64 * 1024;
-const WHOLE_TIME: Duration = Duration::from_secs(30);
 
 /// The head of a raw request.
 pub(crate) struct RawCall<'a> {
@@ -66,7 +64,7 @@ impl RawCall<'_> {
             .upper()
             .is_some_and(|size| size <= u64::from(WHOLE_BYTES_MAX))
         {
-            let body = body::read(body, WHOLE_BYTES_MAX, WHOLE_TIME, &gateway.clock).await?;
+            let body = read_body(body, WHOLE_BYTES_MAX, &gateway.clock).await?;
             let response = self.send_whole(body, &cancelled, actor).await?;
             return self.respond(response, None, abandoned);
         }
@@ -167,6 +165,10 @@ impl RawCall<'_> {
         if !is_bodiless && reply.body().is_whole() {
             // Counted by whoever writes it.
             reply.headers_mut().remove(CONTENT_LENGTH);
+        }
+        if self.method == Method::HEAD {
+            let length = reply.headers_mut().entry(CONTENT_LENGTH);
+            length.or_insert(HeaderValue::from_static("0"));
         }
         Ok(reply)
     }

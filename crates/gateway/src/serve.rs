@@ -1,7 +1,6 @@
 //! From a request to the route that answers it.
 
 use std::fmt::Display;
-use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_core::registry::RequestHead;
@@ -13,15 +12,12 @@ use http::{StatusCode, request::Parts};
 use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::{self, ReplyBody};
+use crate::body::{ReplyBody, read_body};
 use crate::head::{self, CONN_PARAMS_HEADER};
 use crate::live::{ActorSource, LiveActor};
 use crate::reply::{self, HttpReply};
 use crate::route::Route;
 use crate::{COMPATIBLE_VERSION, action, queue, raw};
-
-/// Time for the body of a framework request to arrive.
-const BODY_TIME: Duration = Duration::from_secs(30);
 
 /// The routes of actors. Holds nothing of any actor.
 #[derive(Clone)]
@@ -124,7 +120,7 @@ impl Gateway {
         S: ActorSource,
     {
         let limit = actor.handle().ctx().config().max_incoming_message_size;
-        body::read(body, limit, BODY_TIME, &self.clock).await
+        read_body(body, limit, &self.clock).await
     }
 }
 

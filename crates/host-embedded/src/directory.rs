@@ -105,6 +105,11 @@ impl Directory {
         row.map(ActorRecord::try_from).transpose()
     }
 
+    pub(crate) async fn list(&self, query: store::ListQuery) -> Result<Vec<ActorRecord>> {
+        let rows = self.0.list(query).await?;
+        rows.into_iter().map(ActorRecord::try_from).collect()
+    }
+
     pub(crate) async fn set_alarm(&self, id: &ActorId, at_ms: Option<i64>) -> Result<()> {
         self.0.set_alarm(id.as_str(), at_ms).await
     }

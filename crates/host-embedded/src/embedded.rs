@@ -8,14 +8,15 @@ use greenroom_core::{
     ActionCall, ActorFactory, ActorHandle, ClientEndpoint, Clock, RegistryDispatcher,
 };
 use greenroom_error::{Error, Result};
-use greenroom_gateway::LiveActor;
+use greenroom_gateway::{Gateway, LiveActor};
 use greenroom_store::Store;
-use greenroom_wire::{ActorId, ActorKey};
-use parking_lot::RwLock;
+use greenroom_wire::{ActorId, ActorKey, LOCAL_DATACENTER};
+use parking_lot::{Mutex, RwLock};
 use tokio::runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use crate::alarm::AlarmBell;
 use crate::data_dir::DataDir;
@@ -25,6 +26,9 @@ use crate::ready::Seeker;
 use crate::residents::Residents;
 use crate::shared::{DataDirSlot, Shared, Stage};
 use crate::target::Target;
+
+/// Namespaces have ids in the API. There is one, so its id can be any that stays.
+const NAMESPACE_UUID: Uuid = Uuid::from_u128(0x677265656e726f6f_6d2d6e616d657370);
 
 /// Actors of one data directory, living in this process.
 ///
@@ -77,6 +81,14 @@ impl EmbeddedHost {
             directory,
             residents: Residents::default(),
             bell: AlarmBell::default(),
+            gateway: Gateway {
+                clock: options.clock.clone(),
+                deployed: options.deployed,
+            },
+            ports: Mutex::default(),
+            namespace_id: ActorId::from_parts(NAMESPACE_UUID, LOCAL_DATACENTER),
+            envoy_key: Uuid::new_v4(),
+            opened_ms: options.clock.now_ms(),
             endpoint: RwLock::new(endpoint),
             stage: watch::Sender::new(Stage::Open),
             ending: CancellationToken::new(),

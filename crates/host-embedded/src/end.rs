@@ -1,8 +1,8 @@
 //! The end of the host: orderly, or as if the process had died.
 //!
-//! Order of an orderly end: no new work; actors sleep, which lets running work
-//! finish; background tasks end; the directory and the store close; the data
-//! directory is let go.
+//! Order of an orderly end: no new connections and no new work; actors sleep, which
+//! lets running work finish; connections and background tasks end; the directory
+//! and the store close; the data directory is let go.
 
 use std::sync::Arc;
 
@@ -42,10 +42,14 @@ impl Shared {
     }
 
     async fn close_down(&self) {
+        let ports = std::mem::take(&mut *self.ports.lock());
+        ports.iter().for_each(|port| port.stop_accepting());
         let resting = self.residents.all();
         let resting = resting.iter().map(|resident| self.put_to_rest(resident));
         futures_util::future::join_all(resting).await;
         self.ending.cancel();
+        let finishing = ports.iter().map(|port| port.finish(self));
+        futures_util::future::join_all(finishing).await;
         self.tasks.close();
         self.tasks.wait().await;
         self.let_go().await;
@@ -81,6 +85,8 @@ impl Shared {
             return self.closed().await;
         }
         self.ending.cancel();
+        let ports = std::mem::take(&mut *self.ports.lock());
+        ports.iter().for_each(|port| port.cut());
         // Storage first: from here on nothing can be written any more, as if the
         // process were gone.
         self.store.close().await;

@@ -7,12 +7,14 @@
 //! to them the gateway's.
 
 mod alarm;
+mod api;
 mod data_dir;
 mod directory;
 mod embedded;
 mod end;
 mod find;
 mod host_impl;
+mod http;
 mod options;
 mod ready;
 mod resident;
@@ -22,7 +24,9 @@ mod start;
 mod stop;
 mod sweep;
 mod target;
+mod trouble;
 
 pub use embedded::EmbeddedHost;
+pub use http::{DEFAULT_PORT, ListenOptions, Listener};
 pub use options::{DEFAULT_NAMESPACE, DEFAULT_POOL, EmbeddedOptions};
 pub use target::{Missing, Target};

@@ -130,7 +130,7 @@ impl<'a> Seeker<'a> {
         match self.watched {
             Some((id, total)) if id == resident.id => total,
             _ => {
-                let total = resident.trouble(|trouble| trouble.failed_starts_total);
+                let total = resident.trouble(|trouble| trouble.failed_starts_total());
                 self.watched = Some((resident.id, total));
                 total
             }
@@ -142,16 +142,16 @@ impl<'a> Seeker<'a> {
     fn check_starts(&mut self, resident: &Resident) -> Result<()> {
         let before = self.note_watched(resident);
         resident.trouble(|trouble| {
-            let Some(error) = &trouble.last_error else {
+            let Some(error) = trouble.last_error() else {
                 return Ok(());
             };
-            if trouble.failed_starts_total == before {
+            if trouble.failed_starts_total() == before {
                 return Ok(());
             }
             if is_hopeless(error) {
                 return Err(error.duplicate());
             }
-            if trouble.failed_starts < WAKE_RETRIES {
+            if trouble.failed_starts() < WAKE_RETRIES {
                 return Ok(());
             }
             let view = error.client_view();

@@ -9,6 +9,7 @@
 //! the maps when they are seen; whoever sees them looks the actor up again.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -21,15 +22,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::directory::ActorRecord;
-
-/// First pause after a failed start or a crash; it doubles from there.
-const PAUSE_MIN: Duration = Duration::from_millis(10);
-/// Longest pause between quick retries of a start.
-const START_PAUSE_MAX: Duration = Duration::from_millis(500);
-/// Longest pause after a crash of an actor that keeps crashing.
-const CRASH_PAUSE_MAX: Duration = Duration::from_secs(10);
-/// A generation that lived this long ends a series of crashes.
-const CRASH_MEMORY: Duration = Duration::from_secs(60);
+use crate::trouble::Trouble;
 
 /// Where an actor stands.
 #[derive(Clone)]
@@ -86,25 +79,6 @@ struct Control {
     destroy_next: bool,
 }
 
-/// Past trouble of an actor.
-#[derive(Default)]
-pub(crate) struct Trouble {
-    /// Failed starts in a row.
-    pub(crate) failed_starts: u32,
-    /// Failed starts since the resident exists; never goes back.
-    pub(crate) failed_starts_total: u64,
-    crashes: u32,
-    live_since: Option<Instant>,
-    /// No start before this.
-    not_before: Option<Instant>,
-    /// Of the last failed start.
-    pub(crate) last_error: Option<Arc<Error>>,
-    /// The directory holds an error text of this actor.
-    noted_error: bool,
-    pub(crate) failed_removals: u64,
-    removal_error: Option<Error>,
-}
-
 /// Where the creation input is.
 enum Input {
     /// Here, or nowhere: the actor has it, or there never was one.
@@ -123,6 +97,8 @@ pub(crate) struct Resident {
     /// Held while the phase changes because of a wish or the end of a start.
     control: Mutex<Control>,
     trouble: Mutex<Trouble>,
+    /// Somebody waits for this resident to be forgotten.
+    calming: AtomicBool,
 }
 
 impl Resident {
@@ -134,10 +110,8 @@ impl Resident {
             input: Mutex::new(Input::Known(record.input)),
             phase: watch::Sender::new(Phase::Asleep),
             control: Mutex::default(),
-            trouble: Mutex::new(Trouble {
-                noted_error: record.error.is_some(),
-                ..Trouble::default()
-            }),
+            trouble: Mutex::new(Trouble::new(record.error.is_some())),
+            calming: AtomicBool::new(false),
         }
     }
 
@@ -207,26 +181,15 @@ impl Resident {
                 *input = Input::InDirectory;
             }
         }
-        {
-            let mut trouble = self.trouble.lock();
-            trouble.failed_starts = 0;
-            trouble.live_since = Some(now);
-            trouble.not_before = None;
-        }
+        self.trouble.lock().started(now);
         let mut control = self.control.lock();
         self.phase.send_replace(Phase::Live(handle));
         control.pending.take()
     }
 
     /// The start failed. True if the actor asked to be destroyed meanwhile.
-    pub(crate) fn note_failed_start(&self, error: Arc<Error>, now: Instant) -> bool {
-        let mut trouble = self.trouble.lock();
-        trouble.not_before = Some(now + pause(trouble.failed_starts, START_PAUSE_MAX));
-        trouble.failed_starts = trouble.failed_starts.saturating_add(1);
-        trouble.failed_starts_total += 1;
-        trouble.last_error = Some(error);
-        trouble.noted_error = true;
-        drop(trouble);
+    pub(crate) fn note_failed_start(&self, error: Error, now: Instant) -> bool {
+        self.trouble.lock().start_failed(error, now);
         let pending = self.control.lock().pending.take();
         matches!(pending, Some(Wish::Destroy { .. }))
     }
@@ -288,70 +251,38 @@ impl Resident {
         })
     }
 
-    /// A generation crashed: the next start waits, longer each time.
-    pub(crate) fn note_crash(&self, now: Instant) {
-        let mut trouble = self.trouble.lock();
-        let lived = trouble.live_since.take().map(|since| now.since(since));
-        if lived.is_some_and(|lived| lived >= CRASH_MEMORY) {
-            trouble.crashes = 0;
-        }
-        // The first restart is immediate: most crashes do not repeat.
-        trouble.not_before = trouble
-            .crashes
-            .checked_sub(1)
-            .map(|before| now + pause(before, CRASH_PAUSE_MAX));
-        trouble.crashes = trouble.crashes.saturating_add(1);
-        trouble.noted_error = true;
-    }
-
-    /// True if the directory says that something is wrong which no longer is.
-    pub(crate) fn take_noted_error(&self) -> bool {
-        std::mem::take(&mut self.trouble.lock().noted_error)
-    }
-
     /// The removal failed: the actor goes on to exist, asleep.
     pub(crate) fn note_failed_removal(&self, error: Error) {
-        let mut trouble = self.trouble.lock();
-        trouble.failed_removals += 1;
-        trouble.removal_error = Some(error);
-        drop(trouble);
+        self.trouble.lock().removal_failed(error);
         self.phase.send_replace(Phase::Asleep);
     }
 
-    /// Why a removal failed, if one has since there were `before` failures.
-    pub(crate) fn removal_failure_since(&self, before: u64) -> Option<Error> {
-        let trouble = self.trouble.lock();
-        let error = trouble.removal_error.as_ref()?;
-        (trouble.failed_removals > before).then(|| error.duplicate())
+    /// Looks at, or adds to, what went wrong.
+    pub(crate) fn trouble<T>(&self, look: impl FnOnce(&mut Trouble) -> T) -> T {
+        look(&mut self.trouble.lock())
     }
 
-    /// Looks at past trouble.
-    pub(crate) fn trouble<T>(&self, look: impl FnOnce(&Trouble) -> T) -> T {
-        look(&self.trouble.lock())
+    /// How long the actor has been live; `None` if it is not.
+    pub(crate) fn live_for(&self, now: Instant) -> Option<Duration> {
+        let live = matches!(*self.phase.borrow(), Phase::Live(_));
+        let since = self.trouble.lock().live_since();
+        since.filter(|_| live).map(|since| now.since(since))
     }
 
     /// Time until a start is allowed; `None` if it is now.
     pub(crate) fn pause_left(&self, clock: &Clock) -> Option<Duration> {
-        let not_before = self.trouble.lock().not_before?;
-        let left = not_before.since(clock.now());
-        (!left.is_zero()).then_some(left)
+        self.trouble.lock().pause_left(clock.now())
     }
 
-    /// True if forgetting the resident would forget a pause or a series of
-    /// failures.
-    pub(crate) fn is_troubled(&self) -> bool {
-        let trouble = self.trouble.lock();
-        trouble.failed_starts > 0 || trouble.crashes > 0
+    /// Takes the duty to forget this resident later; one holds it at a time.
+    pub(crate) fn claim_calming(&self) -> bool {
+        !self.calming.swap(true, Ordering::SeqCst)
+    }
+
+    pub(crate) fn end_calming(&self) {
+        self.calming.store(false, Ordering::SeqCst);
     }
 }
-
-fn pause(times_before: u32, longest: Duration) -> Duration {
-    let doubled = PAUSE_MIN.saturating_mul(1 << times_before.min(20));
-    doubled.min(longest)
-}
-
-/// How long a resident with past trouble is remembered while nobody asks for it.
-pub(crate) const TROUBLE_MEMORY: Duration = CRASH_MEMORY;
 
 #[cfg(test)]
 mod tests {
@@ -398,38 +329,8 @@ mod tests {
         assert!(resident.begin_stop(actor(2), &destroy).is_none(), "stale");
         assert!(resident.begin_stop(actor(3), &destroy).is_none());
         assert!(resident.begin_stop(actor(3), &Wish::Sleep).is_none());
-        let error = Arc::new(Error::new(&code::ACTOR_STARTING));
+        let error = Error::new(&code::ACTOR_STARTING);
         let (clock, _) = Clock::manual(0);
         assert!(resident.note_failed_start(error, clock.now()));
-    }
-
-    #[test]
-    fn pauses_double_up_to_their_limit() {
-        let (clock, hands) = Clock::manual(0);
-        let resident = resident();
-        let mut pauses = Vec::new();
-        for _ in 0..8 {
-            let error = Arc::new(Error::new(&code::ACTOR_STARTING));
-            resident.note_failed_start(error, clock.now());
-            let pause = resident.pause_left(&clock).expect("a pause");
-            pauses.push(pause.as_millis());
-            hands.advance(pause);
-            assert_eq!(resident.pause_left(&clock), None);
-        }
-        assert_eq!(pauses, [10, 20, 40, 80, 160, 320, 500, 500]);
-    }
-
-    #[test]
-    fn the_first_crash_costs_no_pause_and_a_long_life_forgives() {
-        let (clock, hands) = Clock::manual(0);
-        let resident = resident();
-        resident.note_crash(clock.now());
-        assert_eq!(resident.pause_left(&clock), None);
-        resident.note_crash(clock.now());
-        assert!(resident.pause_left(&clock).is_some());
-        resident.trouble.lock().live_since = Some(clock.now());
-        hands.advance(CRASH_MEMORY);
-        resident.note_crash(clock.now());
-        assert_eq!(resident.pause_left(&clock), None);
     }
 }

@@ -7,16 +7,20 @@ use std::sync::{Arc, Weak};
 
 use greenroom_core::{ClientEndpoint, Clock, RegistryDispatcher};
 use greenroom_error::{Error, Result, code};
+use greenroom_gateway::Gateway;
 use greenroom_store::Store;
+use greenroom_wire::ActorId;
 use parking_lot::{Mutex, RwLock};
 use tokio::runtime;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use crate::alarm::AlarmBell;
 use crate::data_dir::DataDir;
 use crate::directory::Directory;
+use crate::http::Port;
 use crate::options::EmbeddedOptions;
 use crate::residents::Residents;
 
@@ -39,6 +43,13 @@ pub(crate) struct Shared {
     pub(crate) directory: Directory,
     pub(crate) residents: Residents,
     pub(crate) bell: AlarmBell,
+    pub(crate) gateway: Gateway,
+    pub(crate) ports: Mutex<Vec<Arc<Port>>>,
+    /// Names the namespace; the same every time.
+    pub(crate) namespace_id: ActorId,
+    /// Names this run of the process to whoever looks at clusters.
+    pub(crate) envoy_key: Uuid,
+    pub(crate) opened_ms: i64,
     pub(crate) endpoint: RwLock<ClientEndpoint>,
     pub(crate) stage: watch::Sender<Stage>,
     /// Fires when the background tasks have to end.

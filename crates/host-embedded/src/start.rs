@@ -9,8 +9,9 @@ use bytes::Bytes;
 use greenroom_core::{ActorHandle, ActorRef, Host, StartActor};
 use greenroom_error::{Error, Result, code};
 
-use crate::resident::{Resident, TROUBLE_MEMORY, Wish};
+use crate::resident::{Resident, Wish};
 use crate::shared::Shared;
+use crate::trouble::{self, Trouble};
 
 impl Shared {
     /// Starts the actor if it is asleep and nobody else does. Whoever waits sees
@@ -79,7 +80,7 @@ impl Shared {
             .directory
             .note_started(&resident.id, self.clock().now_ms());
         log_unnoted(resident, noted.await);
-        if resident.take_noted_error() {
+        if resident.trouble(Trouble::take_noted) {
             log_unnoted(
                 resident,
                 self.directory.note_error(&resident.id, None).await,
@@ -90,7 +91,7 @@ impl Shared {
     async fn on_failed_start(&self, resident: &Arc<Resident>, error: Error) {
         tracing::warn!(actor_id = %resident.id, name = %resident.name, key = %resident.key, %error, "an actor did not start");
         let text = error.to_string();
-        let destroy = resident.note_failed_start(Arc::new(error), self.clock().now());
+        let destroy = resident.note_failed_start(error, self.clock().now());
         log_unnoted(
             resident,
             self.directory.note_error(&resident.id, Some(text)).await,
@@ -105,21 +106,24 @@ impl Shared {
     /// Drops a resident from memory: at once, or, with trouble behind it, once
     /// nobody has asked for it for a while.
     pub(crate) fn forget_when_calm(&self, resident: &Arc<Resident>) {
-        if !resident.is_troubled() {
+        if !resident.trouble(|trouble| trouble.is_worth_remembering()) {
             self.residents.forget(resident);
             return;
         }
-        let Some(me) = self.me() else {
-            return;
-        };
-        let resident = Arc::clone(resident);
-        let ending = self.ending.clone();
-        self.spawn(async move {
-            tokio::select! {
-                () = me.clock().sleep(TROUBLE_MEMORY) => me.residents.forget(&resident),
-                () = ending.cancelled() => {}
-            }
-        });
+        if let Some(me) = self.me()
+            && resident.claim_calming()
+        {
+            let resident = Arc::clone(resident);
+            self.spawn(async move {
+                tokio::select! {
+                    () = me.clock().sleep(trouble::MEMORY) => {}
+                    () = me.ending.cancelled() => {}
+                }
+                resident.end_calming();
+                // If it is awake, its next rest brings it back here.
+                me.residents.forget(&resident);
+            });
+        }
     }
 }
 

@@ -71,7 +71,8 @@ impl Shared {
             }
             Some(text) => {
                 tracing::error!(actor_id = %resident.id, name = %resident.name, key = %resident.key, error = %text, "an actor crashed");
-                resident.note_crash(self.clock().now());
+                let now = self.clock().now();
+                resident.trouble(|trouble| trouble.crashed(now));
                 let noted = self.directory.note_error(&resident.id, Some(text));
                 log_unnoted(resident, noted.await);
             }
@@ -145,7 +146,7 @@ impl Shared {
             Err(error) => return Err(error),
         };
         let mut phases = resident.subscribe();
-        let failures = resident.trouble(|trouble| trouble.failed_removals);
+        let failures = resident.trouble(|trouble| trouble.failed_removals());
         loop {
             let phase = phases.borrow_and_update().clone();
             match phase {
@@ -153,7 +154,7 @@ impl Shared {
                 // Fell asleep and out of memory in this moment.
                 Phase::Forgotten => return Box::pin(self.destroy(id)).await,
                 Phase::Asleep => {
-                    if let Some(error) = resident.removal_failure_since(failures) {
+                    if let Some(error) = resident.trouble(|t| t.removal_failure_since(failures)) {
                         return Err(error);
                     }
                     self.begin_removal(&resident);

@@ -34,7 +34,7 @@ mod tests;
 
 pub use database::Database;
 pub use directory::{ActorRecord, Directory, ListQuery, NewActor};
-pub use options::StoreOptions;
+pub use options::{StoreOptions, descriptor_limit};
 pub use queue_batch::{
     Buried, Deliveries, Delivery, NewMessage, QueueBatch, QueueLedger, QueueOutcome, QueueStats,
     QueueWrite, QueueWritten, Take, TakeMode, Taken, TakenMessage,

@@ -43,7 +43,7 @@ fn max_open_for(descriptors: u64) -> usize {
 /// The soft limit on open descriptors; 256, the smallest default of the
 /// systems we run on, when the system does not tell.
 #[cfg(unix)]
-fn descriptor_limit() -> u64 {
+pub fn descriptor_limit() -> u64 {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
@@ -54,7 +54,7 @@ fn descriptor_limit() -> u64 {
 }
 
 #[cfg(not(unix))]
-fn descriptor_limit() -> u64 {
+pub fn descriptor_limit() -> u64 {
     1024
 }
 

@@ -2,9 +2,14 @@
 //!
 //! One binary, so that the host and SQLite are linked once.
 
+mod actions;
 mod addressing;
 mod alarms;
+mod api;
+mod client;
 mod fixture;
 mod lifetimes;
+mod port;
 mod raw;
+mod requests;
 mod trouble;

@@ -1,0 +1,207 @@
+//! The endpoint API: JSON about actors and about this host as a cluster of one.
+//!
+//! Owns the routes, their methods and their bodies. Who may be asked from which
+//! origin is decided a level up.
+
+mod actors;
+mod cluster;
+mod input;
+mod output;
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use greenroom_error::{Error, Result, code};
+use greenroom_gateway::{HttpReply, ReplyBody, error_reply};
+use greenroom_wire::Encoding;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use http::{Method, Request, Response, StatusCode};
+use http_body::Body;
+use serde_json::Value;
+
+use crate::shared::Shared;
+use input::{PathSegment, Query};
+
+/// What a path of the API means.
+enum Route<'a> {
+    Banner,
+    Metadata,
+    Health,
+    HealthFanout,
+    Actors,
+    ActorNames,
+    Actor(&'a str),
+    ActorSleep(&'a str),
+    ActorReschedule(&'a str),
+    ActorKvKey(&'a str),
+    Namespaces,
+    Datacenters,
+    RunnerConfigs,
+    RunnerConfig,
+    Envoys,
+    Runners,
+    RunnerNames,
+}
+
+impl<'a> Route<'a> {
+    fn find(path: &'a str) -> Option<Self> {
+        let mut segments = path.strip_prefix('/')?.split('/');
+        let first = segments.next()?;
+        let rest: Vec<&str> = segments.collect();
+        if rest.iter().any(|segment| segment.is_empty()) {
+            return None;
+        }
+        Some(match (first, &rest[..]) {
+            ("", []) => Self::Banner,
+            ("metadata", []) => Self::Metadata,
+            ("health", []) => Self::Health,
+            ("health", ["fanout"]) => Self::HealthFanout,
+            ("actors", []) => Self::Actors,
+            ("actors", ["names"]) => Self::ActorNames,
+            ("actors", [id]) => Self::Actor(id),
+            ("actors", [id, "sleep"]) => Self::ActorSleep(id),
+            ("actors", [id, "reschedule"]) => Self::ActorReschedule(id),
+            ("actors", [id, "kv", "keys", _]) => Self::ActorKvKey(id),
+            ("namespaces", []) => Self::Namespaces,
+            ("datacenters", []) => Self::Datacenters,
+            ("runner-configs", []) => Self::RunnerConfigs,
+            ("runner-configs", [_]) => Self::RunnerConfig,
+            ("envoys", []) => Self::Envoys,
+            ("runners", []) => Self::Runners,
+            ("runners", ["names"]) => Self::RunnerNames,
+            _ => return None,
+        })
+    }
+
+    /// The methods it takes, as the `allow` header lists them.
+    fn allowed(&self) -> &'static str {
+        match self {
+            Self::Actors => "GET,HEAD,PUT,POST",
+            Self::Namespaces => "GET,HEAD,POST",
+            Self::Actor(_) => "DELETE",
+            Self::ActorSleep(_) | Self::ActorReschedule(_) => "POST",
+            Self::RunnerConfig => "PUT,DELETE",
+            _ => "GET,HEAD",
+        }
+    }
+
+    fn allows(&self, method: &Method) -> bool {
+        self.allowed()
+            .split(',')
+            .any(|name| name == method.as_str())
+    }
+}
+
+/// Answers one request. Never fails: errors are responses.
+pub(crate) async fn respond<B>(shared: &Shared, request: Request<B>) -> HttpReply
+where
+    B: Body<Data = Bytes>,
+    B::Error: Display,
+{
+    let path = request.uri().path().to_owned();
+    let Some(route) = Route::find(&path) else {
+        if request.method() == Method::OPTIONS {
+            return HttpReply::new(ReplyBody::empty());
+        }
+        return error_reply(&Error::new(&code::API_NOT_FOUND), Encoding::Json);
+    };
+    if request.method() == Method::OPTIONS {
+        return with_allow(StatusCode::OK, &route);
+    }
+    if !route.allows(request.method()) {
+        return with_allow(StatusCode::METHOD_NOT_ALLOWED, &route);
+    }
+    let answer = answer(shared, &route, request).await;
+    answer.unwrap_or_else(|error| error_reply(&error, Encoding::Json))
+}
+
+async fn answer<B>(shared: &Shared, route: &Route<'_>, request: Request<B>) -> Result<HttpReply>
+where
+    B: Body<Data = Bytes>,
+    B::Error: Display,
+{
+    let method = request.method().clone();
+    let query = request.uri().query().unwrap_or_default().to_owned();
+    let headers = request.headers().clone();
+    let mut query = Query::parse(&query)?;
+    shared.check_namespace(query.one("namespace")?)?;
+    if !matches!(method, Method::GET | Method::HEAD) {
+        // Before anything is changed.
+        query.finish()?;
+    }
+    let body = request.into_body();
+    let json = match route {
+        Route::Banner => return Ok(redirect("/metadata")),
+        Route::Metadata => cluster::metadata(shared),
+        Route::Health => cluster::health(),
+        Route::HealthFanout => cluster::health_fanout(),
+        Route::Actors if method == Method::PUT => {
+            actors::get_or_create(shared, input::read(body, shared).await?).await?
+        }
+        Route::Actors if method == Method::POST => {
+            actors::create(shared, input::read(body, shared).await?).await?
+        }
+        Route::Actors => actors::list(shared, &mut query).await?,
+        Route::ActorNames => actors::names(shared, &mut query)?,
+        Route::Actor(id) => actors::destroy(shared, PathSegment(id)).await?,
+        Route::ActorSleep(id) => actors::sleep(shared, PathSegment(id)).await?,
+        Route::ActorReschedule(id) => actors::reschedule(shared, PathSegment(id)).await?,
+        Route::ActorKvKey(id) => actors::kv_key(shared, PathSegment(id)).await?,
+        Route::Namespaces if method == Method::POST => {
+            cluster::create_namespace(shared, input::read(body, shared).await?)?
+        }
+        Route::Namespaces => cluster::namespaces(shared, &mut query)?,
+        Route::Datacenters => cluster::datacenters(shared, &headers),
+        Route::RunnerConfigs => cluster::runner_configs(shared, &mut query)?,
+        Route::RunnerConfig => cluster::change_runner_config(&method),
+        Route::Envoys => cluster::envoys(shared, &mut query)?,
+        Route::Runners => cluster::runners(&mut query)?,
+        Route::RunnerNames => cluster::runner_names(&mut query)?,
+    };
+    query.finish()?;
+    Ok(reply(&json))
+}
+
+fn reply(json: &Value) -> HttpReply {
+    let mut reply = Response::new(ReplyBody::whole(json.to_string()));
+    let json = HeaderValue::from_static("application/json");
+    reply.headers_mut().insert(CONTENT_TYPE, json);
+    reply
+}
+
+fn redirect(to: &'static str) -> HttpReply {
+    let mut reply = HttpReply::new(ReplyBody::empty());
+    *reply.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    let to = HeaderValue::from_static(to);
+    reply.headers_mut().insert(LOCATION, to);
+    reply
+}
+
+fn with_allow(status: StatusCode, route: &Route<'_>) -> HttpReply {
+    let mut reply = HttpReply::new(ReplyBody::empty());
+    *reply.status_mut() = status;
+    let allowed = HeaderValue::from_static(route.allowed());
+    reply.headers_mut().insert(ALLOW, allowed);
+    reply
+}
+
+/// The host that the client itself used, for URLs it can use again.
+fn host_of(headers: &HeaderMap) -> Option<&str> {
+    headers.get(http::header::HOST)?.to_str().ok()
+}
+
+impl Shared {
+    pub(crate) fn knows_namespace(&self, name: &str) -> bool {
+        name == crate::DEFAULT_NAMESPACE || name == self.options.namespace
+    }
+
+    /// One that is left out means the only one there is.
+    fn check_namespace(&self, name: Option<String>) -> Result<()> {
+        match name {
+            Some(name) if !self.knows_namespace(&name) => {
+                Err(Error::new(&code::NAMESPACE_NOT_FOUND))
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! Listening sockets and the loops that accept from them.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use greenroom_error::{Error, Result, code};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::connection;
+use super::options::ListenOptions;
+use crate::embedded::EmbeddedHost;
+use crate::shared::Shared;
+
+/// An open port. Dropping it changes nothing: it closes with [`Listener::close`]
+/// or with its host.
+#[derive(Clone)]
+pub struct Listener(Arc<Port>);
+
+pub(crate) struct Port {
+    addr: SocketAddr,
+    url: String,
+    close_timeout: Duration,
+    /// Fires when no more connections are accepted and the open ones finish.
+    closing: CancellationToken,
+    /// Fires when what is still open is cut.
+    cutting: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Listener {
+    /// The address; where both families are listened on, the IPv4 one.
+    pub fn addr(&self) -> SocketAddr {
+        self.0.addr
+    }
+
+    /// Base URL for clients on this machine.
+    pub fn url(&self) -> &str {
+        &self.0.url
+    }
+}
+
+impl EmbeddedHost {
+    /// Opens a port. Several may be open.
+    ///
+    /// # Errors
+    /// `host/port_unavailable`; `registry/shut_down`.
+    pub async fn listen(&self, options: ListenOptions) -> Result<Listener> {
+        let shared = self.shared();
+        shared.check_open()?;
+        let sockets = bind(&options).await?;
+        let addr = local_addr(&sockets)?;
+        let port = Arc::new(Port {
+            addr,
+            url: format!("http://{}", printable(addr)),
+            close_timeout: options.close_timeout,
+            closing: CancellationToken::new(),
+            cutting: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        let accepting = accept_loop(Arc::clone(shared), Arc::clone(&port), sockets, options);
+        port.tasks.spawn_on(accepting, &shared.runtime);
+        shared
+            .endpoint
+            .write()
+            .url
+            .get_or_insert_with(|| port.url.clone());
+        shared.ports.lock().push(Arc::clone(&port));
+        Ok(Listener(port))
+    }
+
+    /// Closes a port: running requests get some time, then are cut.
+    pub async fn close(&self, listener: &Listener) {
+        let shared = self.shared();
+        shared
+            .ports
+            .lock()
+            .retain(|port| !Arc::ptr_eq(port, &listener.0));
+        listener.0.stop_accepting();
+        listener.0.finish(shared).await;
+    }
+}
+
+impl Port {
+    pub(crate) fn stop_accepting(&self) {
+        self.closing.cancel();
+        self.tasks.close();
+    }
+
+    /// Waits for the open connections, and cuts them when time is up.
+    pub(crate) async fn finish(&self, shared: &Shared) {
+        let finished = shared
+            .clock()
+            .timeout(self.close_timeout, self.tasks.wait())
+            .await;
+        if finished.is_err() {
+            self.cut();
+            self.tasks.wait().await;
+        }
+    }
+
+    pub(crate) fn cut(&self) {
+        self.stop_accepting();
+        self.cutting.cancel();
+    }
+}
+
+fn local_addr(sockets: &[TcpListener]) -> Result<SocketAddr> {
+    let first = sockets.first().map(TcpListener::local_addr);
+    match first {
+        Some(Ok(addr)) => Ok(addr),
+        Some(Err(error)) => Err(unavailable("the bound address", error)),
+        None => Err(unavailable("no address", io::ErrorKind::NotFound.into())),
+    }
+}
+
+/// An address that a client can connect to: "any" means this machine.
+fn printable(addr: SocketAddr) -> SocketAddr {
+    let ip = match addr.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, addr.port())
+}
+
+fn unavailable(address: impl ToString, error: io::Error) -> Error {
+    Error::with(
+        &code::HOST_PORT_UNAVAILABLE,
+        json!({ "address": address.to_string(), "reason": error.to_string() }),
+    )
+    .with_source(error)
+}
+
+async fn bind(options: &ListenOptions) -> Result<Vec<TcpListener>> {
+    let host = match options.host.as_deref() {
+        None | Some("localhost") => return bind_loopback(options.port).await,
+        Some(host) => host.trim_start_matches('[').trim_end_matches(']'),
+    };
+    let address = (host, options.port);
+    let socket = TcpListener::bind(address).await;
+    let socket = socket.map_err(|error| unavailable(format!("{host}:{}", options.port), error))?;
+    Ok(vec![socket])
+}
+
+/// Names resolve to either family, so both are served where both exist. Not having
+/// IPv6 is fine; somebody else on that port there is worth a line.
+async fn bind_loopback(port: u16) -> Result<Vec<TcpListener>> {
+    let v4 = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let v4 = match TcpListener::bind(v4).await {
+        Ok(socket) => socket,
+        Err(error) => return Err(unavailable(v4, error)),
+    };
+    let port = v4.local_addr().map_or(port, |addr| addr.port());
+    let v6 = SocketAddr::from((Ipv6Addr::LOCALHOST, port));
+    match TcpListener::bind(v6).await {
+        Ok(v6) => Ok(vec![v4, v6]),
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
+            tracing::warn!(address = %v6, "another program listens there; clients that say localhost may reach it instead");
+            Ok(vec![v4])
+        }
+        Err(error) => {
+            tracing::debug!(address = %v6, %error, "not listening on IPv6");
+            Ok(vec![v4])
+        }
+    }
+}
+
+/// Pauses after a failed accept: without descriptors the next one fails too.
+const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(10);
+const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+async fn accept_loop(
+    shared: Arc<Shared>,
+    port: Arc<Port>,
+    sockets: Vec<TcpListener>,
+    options: ListenOptions,
+) {
+    let places = Arc::new(Semaphore::new(options.max_connections));
+    let mut pause = ACCEPT_PAUSE_MIN;
+    loop {
+        let accepting = async {
+            // Taken before the accept, so that whoever does not fit waits in the
+            // system's queue and costs no descriptor.
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, accept_any(&sockets).await)
+        };
+        let Some((Ok(place), accepted)) = until(&port.closing, accepting).await else {
+            return;
+        };
+        match accepted {
+            Ok(stream) => {
+                pause = ACCEPT_PAUSE_MIN;
+                prepare(&stream);
+                let serving = connection::serve(
+                    Arc::clone(&shared),
+                    stream,
+                    options.clone(),
+                    port.closing.clone(),
+                );
+                let cutting = port.cutting.clone();
+                let connection = async move {
+                    until(&cutting, serving).await;
+                    drop(place);
+                };
+                port.tasks.spawn_on(connection, &shared.runtime);
+            }
+            Err(error) if is_about_the_peer(&error) => {}
+            Err(error) => {
+                if pause == ACCEPT_PAUSE_MIN {
+                    tracing::error!(%error, "connections cannot be accepted; trying again");
+                }
+                if until(&port.closing, shared.clock().sleep(pause))
+                    .await
+                    .is_none()
+                {
+                    return;
+                }
+                pause = (pause * 2).min(ACCEPT_PAUSE_MAX);
+            }
+        }
+    }
+}
+
+async fn accept_any(sockets: &[TcpListener]) -> io::Result<TcpStream> {
+    poll_fn(|cx| {
+        let ready = sockets
+            .iter()
+            .find_map(|socket| match socket.poll_accept(cx) {
+                Poll::Ready(accepted) => Some(accepted),
+                Poll::Pending => None,
+            });
+        match ready {
+            Some(accepted) => Poll::Ready(accepted.map(|(stream, _peer)| stream)),
+            None => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// The outcome of `work`, or `None` if the token fires first.
+async fn until<T>(token: &CancellationToken, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        biased;
+        () = token.cancelled() => None,
+        outcome = work => Some(outcome),
+    }
+}
+
+fn prepare(stream: &TcpStream) {
+    // Replies are written whole; waiting for more would only delay them.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "the socket keeps small writes back");
+    }
+}
+
+/// True for the failure of one connection, which says nothing about the next.
+fn is_about_the_peer(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::ConnectionAborted
+            | io::ErrorKind::ConnectionReset
+            | io::ErrorKind::ConnectionRefused
+            | io::ErrorKind::Interrupted
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_names_an_address_that_can_be_connected_to() {
+        let cases = [
+            ("0.0.0.0:1", "127.0.0.1:1"),
+            ("[::]:1", "[::1]:1"),
+            ("10.0.0.1:1", "10.0.0.1:1"),
+        ];
+        for (bound, shown) in cases {
+            let bound: SocketAddr = bound.parse().unwrap();
+            assert_eq!(printable(bound).to_string(), shown);
+        }
+    }
+}

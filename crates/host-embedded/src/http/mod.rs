@@ -1,0 +1,16 @@
+//! The port: sockets, connections, and which part of the host answers a request.
+//!
+//! Says nothing about actors themselves; that is the gateway's, and the endpoint
+//! API's in [`crate::api`].
+
+mod connection;
+mod cors;
+mod listener;
+mod options;
+mod service;
+mod stall;
+mod timer;
+
+pub use listener::Listener;
+pub(crate) use listener::Port;
+pub use options::{DEFAULT_PORT, ListenOptions};

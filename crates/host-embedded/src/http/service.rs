@@ -1,0 +1,144 @@
+//! Which part of the host a request is for.
+//!
+//! A gateway path wins over target headers, those over the endpoint API, which
+//! also owns everything that is nobody's.
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use greenroom_error::{Error, Result, code};
+use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, host_error_reply};
+use greenroom_wire::RayId;
+use greenroom_wire::gateway_path::{self, GatewayRoute, QueryMethod, TargetHeaders};
+use http::header::{AsHeaderName, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, Request, StatusCode};
+use http_body::Body;
+
+use super::cors::CorsRequest;
+use crate::api;
+use crate::ready::Seeker;
+use crate::shared::Shared;
+use crate::target::{Missing, Target};
+
+const RAY_ID: HeaderName = HeaderName::from_static("x-rivet-ray-id");
+const TARGET: HeaderName = HeaderName::from_static("x-rivet-target");
+
+/// Answers one request. Never fails: errors are responses.
+pub(super) async fn respond<B>(shared: &Shared, request: Request<B>) -> HttpReply
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Display,
+{
+    let ray_id = RayId::from_header(bytes(request.headers(), &RAY_ID));
+    let cors = CorsRequest::read(request.headers());
+    let path_and_query = match request.uri().path_and_query() {
+        Some(path_and_query) => path_and_query.as_str().to_owned(),
+        None => "/".to_owned(),
+    };
+    let mut reply = if is_preflight_of_an_actor(&request, &path_and_query) {
+        let mut reply = HttpReply::new(ReplyBody::empty());
+        *reply.status_mut() = StatusCode::NO_CONTENT;
+        cors.stamp_gateway_preflight(reply.headers_mut());
+        reply
+    } else {
+        match actor_route(request.headers(), &path_and_query) {
+            Ok(Some(route)) => {
+                let mut reply = ask_actor(shared, request, route, &ray_id).await;
+                cors.stamp_gateway(reply.headers_mut());
+                reply
+            }
+            Ok(None) => {
+                let is_preflight = request.method() == Method::OPTIONS;
+                let mut reply = api::respond(shared, request).await;
+                match is_preflight {
+                    true => cors.stamp_api_preflight(reply.headers_mut()),
+                    false => cors.stamp_api(reply.headers_mut()),
+                }
+                reply
+            }
+            Err(error) => {
+                let mut reply = host_error_reply(&error);
+                cors.stamp_gateway(reply.headers_mut());
+                reply
+            }
+        }
+    };
+    if let Ok(ray_id) = HeaderValue::from_str(ray_id.as_str()) {
+        reply.headers_mut().insert(RAY_ID, ray_id);
+    }
+    reply
+}
+
+fn bytes(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&[u8]> {
+    headers.get(name).map(HeaderValue::as_bytes)
+}
+
+/// Preflights of actors are answered here: no actor is looked for, let alone
+/// woken.
+fn is_preflight_of_an_actor<B>(request: &Request<B>, path_and_query: &str) -> bool {
+    request.method() == Method::OPTIONS
+        && (path_and_query.starts_with("/gateway/")
+            || bytes(request.headers(), &TARGET) == Some(b"actor"))
+}
+
+fn actor_route(headers: &HeaderMap, path_and_query: &str) -> Result<Option<GatewayRoute>> {
+    if let Some(route) = gateway_path::parse(path_and_query)? {
+        // Its value changes nothing in one process, but has to make sense.
+        gateway_path::skip_ready_wait(bytes(headers, "x-rivet-skip-ready-wait"))?;
+        return Ok(Some(route));
+    }
+    let named = TargetHeaders {
+        target: bytes(headers, &TARGET),
+        actor: bytes(headers, "x-rivet-actor"),
+        token: bytes(headers, "x-rivet-token"),
+        skip_ready_wait: bytes(headers, "x-rivet-skip-ready-wait"),
+        host: bytes(headers, HOST),
+    };
+    gateway_path::from_headers(&named, path_and_query)
+}
+
+async fn ask_actor<B>(
+    shared: &Shared,
+    request: Request<B>,
+    route: GatewayRoute,
+    ray_id: &RayId,
+) -> HttpReply
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Display,
+{
+    let target = match target_of(shared, route.target) {
+        Ok(target) => target,
+        Err(error) => return host_error_reply(&error),
+    };
+    let (parts, body) = request.into_parts();
+    let request = ActorRequest {
+        parts,
+        path_and_query: route.path_and_query,
+        body,
+        ray_id: *ray_id,
+    };
+    let seeker = Seeker::new(shared, &target);
+    shared.gateway.serve(request, seeker).await
+}
+
+/// Tokens, pools, regions and crash policies are read and mean nothing here.
+fn target_of(shared: &Shared, target: gateway_path::Target) -> Result<Target> {
+    let query = match target {
+        gateway_path::Target::Direct(id) => return Ok(Target::Id(id)),
+        gateway_path::Target::Query(query) => query,
+    };
+    if !shared.knows_namespace(&query.namespace) {
+        return Err(Error::new(&code::NAMESPACE_NOT_FOUND));
+    }
+    Ok(Target::Key {
+        name: query.name,
+        key: query.key,
+        missing: match query.method {
+            QueryMethod::Get => Missing::Fail,
+            QueryMethod::GetOrCreate(options) => Missing::Create {
+                input: options.input,
+            },
+        },
+    })
+}

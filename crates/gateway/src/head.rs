@@ -27,6 +27,7 @@ pub(crate) fn incoming(headers: &HeaderMap, ray_id: &RayId) -> Incoming {
         ray_id: Some(ray_id.as_str().to_owned()),
         traceparent: text("traceparent"),
         tracestate: text("tracestate"),
+        caller: None,
     }
 }
 

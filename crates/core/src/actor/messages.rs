@@ -8,6 +8,9 @@
 //! Large variants are boxed: tokio allocates channel blocks of 32 slots, and an
 //! idle actor should not pay kilobytes for slots it never fills.
 
+use std::any::Any;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use greenroom_error::Result;
 use tokio::sync::mpsc;
@@ -68,6 +71,36 @@ pub struct Incoming {
     pub ray_id: Option<String>,
     pub traceparent: Option<String>,
     pub tracestate: Option<String>,
+    /// Luggage of a caller inside this process.
+    pub caller: Option<Caller>,
+}
+
+/// Something a caller inside this process sends along with its call for the
+/// adapter; opaque to everybody between.
+#[derive(Clone)]
+pub struct Caller(Arc<dyn Any + Send + Sync>);
+
+impl Caller {
+    pub fn new(luggage: impl Any + Send + Sync) -> Self {
+        Self(Arc::new(luggage))
+    }
+
+    pub fn downcast<T: Any>(&self) -> Option<&T> {
+        self.0.downcast_ref()
+    }
+}
+
+impl PartialEq for Caller {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+impl Eq for Caller {}
+
+impl std::fmt::Debug for Caller {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Caller")
+    }
 }
 
 /// An HTTP request as user code sees it, or the one that opened a connection.

@@ -1,0 +1,73 @@
+//! What an inspector asks of an actor's handle.
+
+use greenroom_error::{Error, code};
+use napi::bindgen_prelude::Env;
+use napi_derive::napi;
+
+use super::ActorContext;
+use crate::bridge::{Buffer, Promise, enter, promise};
+use crate::inspector;
+
+#[napi(object)]
+pub struct JsInspectorSnapshot {
+    pub state_revision: f64,
+    pub connections_revision: f64,
+    pub queue_revision: f64,
+    pub active_connections: u32,
+    pub queue_size: u32,
+    pub connected_clients: u32,
+}
+
+#[napi]
+impl ActorContext {
+    /// Counters of the attached inspector; all zero while there is none.
+    #[napi(catch_unwind)]
+    pub fn inspector_snapshot(&self) -> JsInspectorSnapshot {
+        JsInspectorSnapshot {
+            state_revision: 0.0,
+            connections_revision: 0.0,
+            queue_revision: 0.0,
+            active_connections: 0,
+            queue_size: 0,
+            connected_clients: 0,
+        }
+    }
+
+    /// Rejects unless the bearer token may inspect this actor. No token is
+    /// stored yet, so only the token of test environments is valid.
+    #[napi(catch_unwind)]
+    pub fn verify_inspector_auth(
+        &self,
+        env: Env,
+        bearer_token: Option<String>,
+    ) -> napi::Result<Promise<()>> {
+        let valid = inspector::is_test_token(bearer_token.as_deref());
+        enter(&env, |scope| {
+            promise(scope, async move {
+                if valid {
+                    Ok(())
+                } else {
+                    Err(Error::new(&code::INSPECTOR_UNAUTHORIZED))
+                }
+            })
+        })
+    }
+
+    #[napi(catch_unwind)]
+    pub fn decode_inspector_request(
+        &self,
+        bytes: Buffer,
+        advertised_version: f64,
+    ) -> napi::Result<Buffer> {
+        inspector::decode_inspector_request(bytes, advertised_version)
+    }
+
+    #[napi(catch_unwind)]
+    pub fn encode_inspector_response(
+        &self,
+        bytes: Buffer,
+        target_version: f64,
+    ) -> napi::Result<Buffer> {
+        inspector::encode_inspector_response(bytes, target_version)
+    }
+}

@@ -1,0 +1,134 @@
+//! Futures as JavaScript promises.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::panic::AssertUnwindSafe;
+
+use futures_util::FutureExt;
+use greenroom_error::{Error, Result, code};
+use napi::bindgen_prelude::{ToNapiValue, TypeName};
+use napi::{ValueType, sys};
+use serde_json::json;
+
+use super::fault::JsResult;
+use super::raw;
+use super::scope::{Scope, Value};
+use crate::runtime;
+
+/// The promise an exported function returns.
+pub struct Promise<T> {
+    raw: sys::napi_value,
+    resolves_to: PhantomData<T>,
+}
+
+impl<T> ToNapiValue for Promise<T> {
+    unsafe fn to_napi_value(_: sys::napi_env, promise: Self) -> napi::Result<sys::napi_value> {
+        Ok(promise.raw)
+    }
+}
+
+impl<T> TypeName for Promise<T> {
+    fn type_name() -> &'static str {
+        "Promise"
+    }
+    fn value_type() -> ValueType {
+        ValueType::Object
+    }
+}
+
+/// Why a promise is rejected.
+pub(crate) enum Rejection {
+    /// An error of the table, encoded for the TypeScript layer.
+    Structured(Error),
+    /// A plain JavaScript error with this text.
+    Plain(String),
+}
+
+impl From<Error> for Rejection {
+    fn from(error: Error) -> Self {
+        Self::Structured(error)
+    }
+}
+
+impl Rejection {
+    fn into_error<'s>(self, scope: &Scope<'s>) -> JsResult<Value<'s>> {
+        match self {
+            Self::Structured(error) => scope.error(&error),
+            Self::Plain(text) => scope.plain_error(&text),
+        }
+    }
+}
+
+/// The right to settle a promise, on any thread, once.
+struct Deferred(sys::napi_deferred);
+
+// SAFETY: the pointer is only used on the environment's thread.
+unsafe impl Send for Deferred {}
+
+/// Runs `future` on the workers and hands its outcome out as a promise. Until it
+/// is settled it keeps the process alive.
+pub(crate) fn promise<T, E, F>(scope: &Scope<'_>, future: F) -> JsResult<Promise<T>>
+where
+    T: ToNapiValue + Send + 'static,
+    E: Into<Rejection> + Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+{
+    promise_then(scope, future, |_| {})
+}
+
+/// The same, with something to do on the JavaScript thread when it is settled.
+pub(crate) fn promise_then<T, E, F, D>(
+    scope: &Scope<'_>,
+    future: F,
+    done: D,
+) -> JsResult<Promise<T>>
+where
+    T: ToNapiValue + Send + 'static,
+    E: Into<Rejection> + Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+    D: for<'s> FnOnce(&Scope<'s>) + Send + 'static,
+{
+    let (deferred, promise) = raw::promise(scope.env)?;
+    let deferred = Deferred(deferred);
+    let bridge = scope.bridge().clone();
+    scope.hold_loop();
+    runtime::spawn(async move {
+        let outcome = match AssertUnwindSafe(future).catch_unwind().await {
+            Ok(outcome) => outcome.map_err(Into::into),
+            Err(_) => Err(panicked()),
+        };
+        bridge.post(move |scope| {
+            scope.release_loop();
+            done(scope);
+            let value = outcome.and_then(|value| {
+                scope
+                    .native(value)
+                    .map_err(|fault| scope.error_of(fault).into())
+            });
+            settle(scope, deferred, value);
+        });
+    });
+    Ok(Promise {
+        raw: promise,
+        resolves_to: PhantomData,
+    })
+}
+
+#[cold]
+fn panicked() -> Rejection {
+    let operation = json!({ "operation": "native call" });
+    Error::with(&code::ACTOR_PANICKED, operation).into()
+}
+
+fn settle<'s>(scope: &Scope<'s>, deferred: Deferred, outcome: Result<Value<'s>, Rejection>) {
+    let settled = match outcome {
+        Ok(value) => raw::resolve(scope.env, deferred.0, value.raw),
+        Err(rejection) => rejection
+            .into_error(scope)
+            .and_then(|reason| raw::reject(scope.env, deferred.0, reason.raw)),
+    };
+    if let Err(fault) = settled {
+        let error = scope.error_of(fault);
+        tracing::debug!(%error, "a promise could not be settled");
+    }
+}

@@ -1,0 +1,98 @@
+//! `CancellationToken`: one-way news that something is no longer wanted.
+
+use napi::bindgen_prelude::{Env, This};
+use napi_derive::napi;
+
+use crate::bridge::{JsRef, enter, require_function};
+use crate::runtime;
+
+#[napi]
+pub struct CancellationToken {
+    token: tokio_util::sync::CancellationToken,
+    origin: Origin,
+}
+
+/// Who may cancel it, and so where its listeners are kept.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Origin {
+    /// Only JavaScript cancels it. Listeners live as long as the token's object,
+    /// so a token that is simply dropped leaves nothing behind.
+    JavaScript,
+    /// The runtime cancels it, at the end of a dispatch at the latest.
+    Runtime,
+}
+
+impl CancellationToken {
+    pub(crate) fn of_runtime(token: tokio_util::sync::CancellationToken) -> Self {
+        Self {
+            token,
+            origin: Origin::Runtime,
+        }
+    }
+}
+
+#[napi]
+impl CancellationToken {
+    #[napi(constructor, catch_unwind)]
+    pub fn new() -> Self {
+        Self {
+            token: tokio_util::sync::CancellationToken::new(),
+            origin: Origin::JavaScript,
+        }
+    }
+
+    #[napi(catch_unwind)]
+    pub fn aborted(&self) -> bool {
+        self.token.is_cancelled()
+    }
+
+    /// Cancels the token. Repeating it does nothing.
+    #[napi(catch_unwind)]
+    pub fn cancel(&self, env: Env, this: This<'_>) -> napi::Result<()> {
+        if self.token.is_cancelled() {
+            return Ok(());
+        }
+        self.token.cancel();
+        if self.origin == Origin::Runtime {
+            return Ok(());
+        }
+        enter(&env, |scope| scope.notify(scope.value(raw(&this))))
+    }
+
+    /// Calls `callback(null)` once, later, when the token is cancelled or because
+    /// it already is.
+    #[napi(catch_unwind, ts_args_type = "callback: (...args: any[]) => any")]
+    pub fn on_cancelled(
+        &self,
+        env: Env,
+        this: This<'_>,
+        callback: napi::bindgen_prelude::Unknown<'_>,
+    ) -> napi::Result<()> {
+        enter(&env, |scope| {
+            let callback = scope.value(napi::JsValue::raw(&callback));
+            require_function(scope, callback, "callback")?;
+            if self.origin == Origin::JavaScript {
+                let owner = scope.value(raw(&this));
+                scope.listen(owner, callback)?;
+                return if self.token.is_cancelled() {
+                    scope.notify(owner)
+                } else {
+                    Ok(())
+                };
+            }
+            let callback = JsRef::new(scope, callback)?;
+            let (token, bridge) = (self.token.clone(), scope.bridge().clone());
+            runtime::spawn(async move {
+                token.cancelled().await;
+                bridge.post(move |scope| {
+                    scope.fire_and_forget(&callback, "onCancelled", |s| s.null())
+                });
+            });
+            Ok(())
+        })
+    }
+}
+
+fn raw(this: &This<'_>) -> napi::sys::napi_value {
+    napi::JsValue::raw(&this.object)
+}

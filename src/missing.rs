@@ -1,0 +1,23 @@
+//! The answer of capabilities that are declared and not there yet.
+
+use greenroom_error::Error;
+use napi::bindgen_prelude::{Env, ToNapiValue};
+
+use crate::bridge::{Promise, enter, promise, to_napi};
+
+/// A promise rejected with `actor/not_configured`, naming the component.
+pub(crate) fn missing<T>(env: &Env, component: &'static str) -> napi::Result<Promise<T>>
+where
+    T: ToNapiValue + Send + 'static,
+{
+    enter(env, |scope| {
+        promise(scope, async move {
+            Err::<T, _>(Error::not_configured(component))
+        })
+    })
+}
+
+/// The same, thrown.
+pub(crate) fn missing_now<T>(component: &'static str) -> napi::Result<T> {
+    Err(to_napi(&Error::not_configured(component)))
+}

@@ -1,0 +1,163 @@
+//! The embedded host of a registry: opening it, its listener, its end.
+
+use std::sync::Arc;
+
+use greenroom_core::{ActorFactory, Clock, ManualClock};
+use greenroom_error::{Error, Result};
+use greenroom_host_embedded::{EmbeddedHost, EmbeddedOptions};
+use napi::bindgen_prelude::Env;
+use napi_derive::napi;
+use serde_json::{Value as Json, json};
+
+use super::{CoreRegistry, Factories, Registry};
+use crate::bridge::{Bridge, Promise, enter, promise};
+use crate::{numbers, runtime};
+
+/// Label of where actors run, unless the options name one.
+const REGION_ENV: &str = "RIVET_REGION";
+
+#[napi(object)]
+pub struct JsEmbeddedConfig {
+    /// Folder of everything durable; created if missing.
+    pub data_dir: String,
+    /// Databases kept open at most.
+    pub max_open_databases: Option<f64>,
+    pub region: Option<String>,
+    /// `manual` makes a clock that only `advanceClock` moves.
+    #[napi(ts_type = "'real' | 'manual'")]
+    pub clock: Option<String>,
+}
+
+/// An open host and what the registry adds to it.
+pub(super) struct Embedded {
+    pub(super) host: EmbeddedHost,
+    pub(super) manual_clock: Option<ManualClock>,
+    /// Names and display data, for metadata.
+    pub(super) actor_names: Json,
+}
+
+impl Embedded {
+    async fn open(config: Config, factories: Factories) -> Result<Self> {
+        let actor_names = actor_names(&factories);
+        let host = EmbeddedHost::open(config.options, factories).await?;
+        Ok(Self {
+            host,
+            manual_clock: config.manual_clock,
+            actor_names,
+        })
+    }
+
+    pub(super) async fn shutdown(&self) {
+        self.host.shutdown().await;
+    }
+}
+
+fn actor_names(factories: &Factories) -> Json {
+    let entry = |(name, factory): (&String, &Arc<ActorFactory>)| {
+        let config = factory.config();
+        let mut metadata = serde_json::Map::new();
+        if let Some(icon) = &config.icon {
+            metadata.insert("icon".into(), json!(icon));
+        }
+        if let Some(name) = &config.name {
+            metadata.insert("name".into(), json!(name));
+        }
+        (name.clone(), json!({ "metadata": metadata }))
+    };
+    Json::Object(factories.iter().map(entry).collect())
+}
+
+struct Config {
+    options: EmbeddedOptions,
+    manual_clock: Option<ManualClock>,
+}
+
+impl TryFrom<JsEmbeddedConfig> for Config {
+    type Error = Error;
+
+    fn try_from(config: JsEmbeddedConfig) -> Result<Self> {
+        if config.data_dir.is_empty() {
+            return Err(Error::invalid_argument("dataDir", "must not be empty"));
+        }
+        let mut options = EmbeddedOptions::new(config.data_dir);
+        let mut manual_clock = None;
+        match config.clock.as_deref() {
+            None | Some("real") => {}
+            Some("manual") => {
+                let (clock, manual) = Clock::manual(options.clock.now_ms());
+                options.clock = clock;
+                manual_clock = Some(manual);
+            }
+            Some(other) => {
+                let reason = format!("must be 'real' or 'manual', not '{other}'");
+                return Err(Error::invalid_argument("clock", reason));
+            }
+        }
+        if let Some(max) = config.max_open_databases {
+            let max = numbers::count("maxOpenDatabases", max)?;
+            if max == 0 {
+                return Err(Error::invalid_argument(
+                    "maxOpenDatabases",
+                    "must be at least 1",
+                ));
+            }
+            options.store.max_open = max as usize;
+        }
+        let region = config.region.or_else(|| std::env::var(REGION_ENV).ok());
+        options.region = region.unwrap_or_default();
+        Ok(Self {
+            options,
+            manual_clock,
+        })
+    }
+}
+
+impl Registry {
+    async fn open_embedded(self: Arc<Self>, config: Config, bridge: Bridge) -> Result<()> {
+        let factories = self.factories.lock().clone();
+        match Embedded::open(config, factories).await {
+            Ok(embedded) => {
+                let embedded = Arc::new(embedded);
+                self.board.finish_start(Some(Arc::clone(&embedded)));
+                runtime::spawn(self.watch_environment(embedded, bridge));
+                Ok(())
+            }
+            Err(error) => {
+                self.board.finish_start(None);
+                Err(error)
+            }
+        }
+    }
+
+    /// An environment that closes takes the callbacks of all actors with it:
+    /// what is left is to let go of the data directory.
+    async fn watch_environment(self: Arc<Self>, embedded: Arc<Embedded>, bridge: Bridge) {
+        tokio::select! {
+            () = bridge.closed() => {
+                embedded.host.crash().await;
+                self.board.finish_shutdown();
+            }
+            () = self.board.until_shut_down() => {}
+        }
+    }
+}
+
+#[napi]
+impl CoreRegistry {
+    /// Opens the data directory and the host, without any socket.
+    #[napi(catch_unwind)]
+    pub fn open_embedded(&self, env: Env, config: JsEmbeddedConfig) -> napi::Result<Promise<()>> {
+        let registry = Arc::clone(&self.0);
+        enter(&env, |scope| {
+            let bridge = scope.bridge().clone();
+            // Taken now, so that a second call in the same tick is refused.
+            let begun = Config::try_from(config).and_then(|config| {
+                registry.board.begin_start()?;
+                Ok(config)
+            });
+            promise(scope, async move {
+                registry.open_embedded(begun?, bridge).await
+            })
+        })
+    }
+}

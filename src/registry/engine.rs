@@ -1,0 +1,114 @@
+//! Running on a cluster or behind somebody else's server. The engine host is not
+//! there yet: every call answers `actor/not_configured`.
+
+use std::collections::HashMap;
+
+use napi::bindgen_prelude::{Env, Unknown};
+use napi_derive::napi;
+
+use super::CoreRegistry;
+use crate::bridge::{Buffer, Promise};
+use crate::cancellation_token::CancellationToken;
+use crate::missing::missing;
+
+const ENGINE: &str = "engine host";
+const SERVERLESS: &str = "serverless";
+
+#[napi(object)]
+pub struct JsServeConfig {
+    pub version: u32,
+    pub endpoint: String,
+    pub token: Option<String>,
+    pub namespace: String,
+    pub pool_name: String,
+    pub engine_binary_path: Option<String>,
+    pub start_services: Option<bool>,
+    pub services_binary_path: Option<String>,
+    pub engine_host: Option<String>,
+    pub engine_port: Option<u32>,
+    pub handle_inspector_http_in_runtime: Option<bool>,
+    pub serverless_base_path: Option<String>,
+    pub serverless_package_version: String,
+    pub serverless_client_endpoint: Option<String>,
+    pub serverless_client_namespace: Option<String>,
+    pub serverless_client_token: Option<String>,
+    pub serverless_validate_endpoint: bool,
+    pub serverless_max_start_payload_bytes: u32,
+}
+
+#[napi(object)]
+pub struct JsListenerConfig {
+    pub host: Option<String>,
+    pub port: u32,
+    /// Folder of static files.
+    pub public_dir: Option<String>,
+}
+
+#[napi(object)]
+pub struct JsServerlessRequest {
+    pub method: String,
+    pub url: String,
+    pub headers: HashMap<String, String>,
+    pub body: Buffer,
+}
+
+#[napi(object)]
+pub struct JsServerlessResponseHead {
+    pub status: u32,
+    pub headers: HashMap<String, String>,
+}
+
+#[napi]
+impl CoreRegistry {
+    /// Joins a Rivet Engine; pending until shutdown.
+    #[napi(catch_unwind)]
+    pub fn serve(&self, env: Env, _config: JsServeConfig) -> napi::Result<Promise<()>> {
+        missing(&env, ENGINE)
+    }
+
+    /// Serves the program's own HTTP handler; pending until shutdown.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig"
+    )]
+    pub fn serve_application_listener(
+        &self,
+        env: Env,
+        _listener: JsListenerConfig,
+        _application: Unknown<'_>,
+        _config: JsServeConfig,
+    ) -> napi::Result<Promise<()>> {
+        missing(&env, SERVERLESS)
+    }
+
+    /// Serves serverless requests over HTTP; pending until shutdown.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null"
+    )]
+    pub fn serve_listener(
+        &self,
+        env: Env,
+        _listener: JsListenerConfig,
+        _config: JsServeConfig,
+        _application: Option<Unknown<'_>>,
+    ) -> napi::Result<Promise<()>> {
+        missing(&env, SERVERLESS)
+    }
+
+    /// Handles one serverless request; the body of the answer comes as events.
+    #[napi(
+        catch_unwind,
+        ts_args_type = "req: JsServerlessRequest, onStreamEvent: (...args: any[]) => any, cancelToken: CancellationToken, config: JsServeConfig"
+    )]
+    pub fn handle_serverless_request(
+        &self,
+        env: Env,
+        _req: JsServerlessRequest,
+        _on_stream_event: Unknown<'_>,
+        _cancel_token: &CancellationToken,
+        _config: JsServeConfig,
+    ) -> napi::Result<Promise<JsServerlessResponseHead>> {
+        missing(&env, SERVERLESS)
+    }
+}

@@ -1,0 +1,103 @@
+//! `CoreRegistry`: the actor types of a program, and the host they live on.
+
+mod embedded;
+mod engine;
+mod local;
+mod manual_clock;
+mod phase;
+mod routes;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use greenroom_core::ActorFactory;
+use greenroom_error::{Error, Result};
+use napi::bindgen_prelude::Env;
+use napi_derive::napi;
+use parking_lot::Mutex;
+
+use crate::bridge::{Promise, Rejection, enter, promise, to_napi};
+use crate::factory::NapiActorFactory;
+use crate::logging;
+
+use embedded::Embedded;
+use phase::{Phase, PhaseBoard};
+
+type Factories = HashMap<String, Arc<ActorFactory>>;
+
+#[napi]
+pub struct CoreRegistry(Arc<Registry>);
+
+/// What outlives a single call on the registry.
+struct Registry {
+    board: PhaseBoard,
+    /// Taken by the host that starts.
+    factories: Mutex<Factories>,
+}
+
+impl Registry {
+    /// The host, for calls that need one.
+    fn serving(&self) -> Result<Arc<Embedded>> {
+        self.board.serving()
+    }
+
+    async fn shutdown(&self) {
+        let Some(embedded) = self.board.begin_shutdown().await else {
+            return;
+        };
+        embedded.shutdown().await;
+        self.board.finish_shutdown();
+    }
+}
+
+#[napi]
+impl CoreRegistry {
+    #[napi(constructor, catch_unwind)]
+    pub fn new() -> Self {
+        logging::install();
+        Self(Arc::new(Registry {
+            board: PhaseBoard::default(),
+            factories: Mutex::default(),
+        }))
+    }
+
+    /// Names an actor type; the last one of a name wins. Only before the
+    /// registry serves.
+    #[napi(catch_unwind)]
+    pub fn register(&self, name: String, factory: &NapiActorFactory) -> napi::Result<()> {
+        let mut factories = self.0.factories.lock();
+        if !matches!(self.0.board.now(), Phase::Registering) {
+            return Err(to_napi(&phase::already_serving()));
+        }
+        factories.insert(name, factory.core());
+        Ok(())
+    }
+
+    /// Resolves when the registry serves; rejects if it ends instead.
+    #[napi(catch_unwind)]
+    pub fn wait_ready(&self, env: Env) -> napi::Result<Promise<()>> {
+        let registry = Arc::clone(&self.0);
+        enter(&env, |scope| {
+            promise(scope, async move { registry.board.until_serving().await })
+        })
+    }
+
+    /// Puts all actors to sleep, closes sockets and files, and resolves when
+    /// everything is on disk. Repeating it waits for the same end.
+    #[napi(catch_unwind)]
+    pub fn shutdown(&self, env: Env) -> napi::Result<Promise<()>> {
+        let registry = Arc::clone(&self.0);
+        enter(&env, |scope| {
+            promise(scope, async move {
+                registry.shutdown().await;
+                Ok::<_, Rejection>(())
+            })
+        })
+    }
+
+    /// Bound of an actor's stop that a cluster imposes; null without one.
+    #[napi(catch_unwind)]
+    pub fn actor_stop_threshold_ms(&self, env: Env) -> napi::Result<Promise<Option<f64>>> {
+        enter(&env, |scope| promise(scope, async { Ok::<_, Error>(None) }))
+    }
+}

@@ -1,0 +1,107 @@
+//! Answers of the registry for HTTP servers that the program runs itself.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use greenroom_error::Error;
+use napi::bindgen_prelude::Env;
+use napi_derive::napi;
+use serde_json::{Value as Json, json};
+
+use super::phase::Phase;
+use super::{CoreRegistry, Embedded};
+use crate::bridge::{Buffer, Promise, enter, promise, to_napi};
+
+const JSON_TYPE: &str = "application/json";
+const METRICS_TYPE: &str = "text/plain; version=0.0.4";
+/// What published clients and tools look for.
+const RUNTIME: &str = "rivetkit";
+const ENVOY_PROTOCOL_VERSION: u32 = 8;
+
+#[napi(object)]
+pub struct JsRegistryRouteResponse {
+    pub status: u32,
+    pub headers: HashMap<String, String>,
+    pub body: Buffer,
+}
+
+fn response(status: u32, content_type: &str, body: String) -> JsRegistryRouteResponse {
+    JsRegistryRouteResponse {
+        status,
+        headers: HashMap::from([("content-type".to_owned(), content_type.to_owned())]),
+        body: Bytes::from(body).into(),
+    }
+}
+
+fn health(phase: &Phase) -> JsRegistryRouteResponse {
+    let (code, status) = match phase {
+        Phase::Registering => (503, "not_started"),
+        Phase::Starting => (503, "starting"),
+        Phase::Serving(_) => (200, "ok"),
+        Phase::ShuttingDown => (503, "shutting_down"),
+        Phase::ShutDown => (503, "shut_down"),
+    };
+    let body = json!({ "runtime": RUNTIME, "status": status, "version": crate::VERSION });
+    response(code, JSON_TYPE, body.to_string())
+}
+
+fn metadata(embedded: &Embedded) -> Json {
+    json!({
+        "runtime": RUNTIME,
+        "version": crate::VERSION,
+        "envoyProtocolVersion": ENVOY_PROTOCOL_VERSION,
+        "actorNames": embedded.actor_names,
+        "envoy": { "kind": { "normal": {} }, "version": 1 },
+    })
+}
+
+fn metrics(phase: &Phase) -> String {
+    let (awake, open) = match phase {
+        Phase::Serving(embedded) => (embedded.host.awake_count(), embedded.host.open_databases()),
+        _ => (0, 0),
+    };
+    let gauge = |name: &str, help: &str, value: usize| {
+        format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n")
+    };
+    gauge(
+        "greenroom_actors_awake",
+        "Actors with an instance in this process.",
+        awake,
+    ) + &gauge(
+        "greenroom_databases_open",
+        "Actor databases that hold files open.",
+        open,
+    )
+}
+
+#[napi]
+impl CoreRegistry {
+    /// Whether the registry serves: 200 or 503.
+    #[napi(catch_unwind)]
+    pub fn health(&self, env: Env) -> napi::Result<Promise<JsRegistryRouteResponse>> {
+        let answer = health(&self.0.board.now());
+        enter(&env, |scope| {
+            promise(scope, async { Ok::<_, Error>(answer) })
+        })
+    }
+
+    /// Who answers here and which actors there are.
+    #[napi(catch_unwind)]
+    pub fn metadata(&self) -> napi::Result<JsRegistryRouteResponse> {
+        match self.0.board.now() {
+            Phase::Serving(embedded) => {
+                Ok(response(200, JSON_TYPE, metadata(&embedded).to_string()))
+            }
+            _ => Err(to_napi(&Error::invalid_state(
+                "metadata_unavailable",
+                "registry metadata is not available until the registry has started",
+            ))),
+        }
+    }
+
+    /// Figures of this registry in Prometheus text form.
+    #[napi(catch_unwind)]
+    pub fn metrics(&self) -> JsRegistryRouteResponse {
+        response(200, METRICS_TYPE, metrics(&self.0.board.now()))
+    }
+}

@@ -1,0 +1,48 @@
+//! The tokio runtime of the addon: one per process.
+//!
+//! Threads are a resource of the process, not of a registry: the runtime holds
+//! no actor, registry or environment, and nothing is looked up through it, so
+//! sharing it shares no state. It is never shut down, because futures of one
+//! environment may outlive that environment's end, and a process may load the
+//! addon again in the next worker.
+//!
+//! A thread that outlives the last environment must not find the library gone:
+//! napi's loader pin keeps it mapped from the first start of the runtime.
+
+use std::future::Future;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// More workers than this only add wake-ups: user code runs on the Node thread.
+const WORKERS_MAX: usize = 4;
+const WORKERS_MIN: usize = 2;
+
+static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+
+fn runtime() -> &'static Runtime {
+    RUNTIME.get_or_init(|| {
+        napi::bindgen_prelude::retain_current_module_for_unload_safety();
+        let cores = std::thread::available_parallelism().map_or(WORKERS_MIN, usize::from);
+        Builder::new_multi_thread()
+            .worker_threads(cores.clamp(WORKERS_MIN, WORKERS_MAX))
+            .thread_name_fn(|| {
+                static NEXT: AtomicUsize = AtomicUsize::new(0);
+                format!("greenroom-{}", NEXT.fetch_add(1, Ordering::Relaxed))
+            })
+            .enable_all()
+            .build()
+            .expect("a process that cannot start two threads cannot run the addon")
+    })
+}
+
+/// Runs a future on the workers.
+pub(crate) fn spawn<F>(future: F) -> JoinHandle<F::Output>
+where
+    F: Future + Send + 'static,
+    F::Output: Send + 'static,
+{
+    runtime().spawn(future)
+}

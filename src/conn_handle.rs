@@ -59,7 +59,7 @@ impl ConnHandle {
     }
 
     /// Closes the transport and runs `onDisconnect`. Repeating it does nothing.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn disconnect(&self, env: Env, reason: Option<String>) -> napi::Result<Promise<()>> {
         self.shared.ctx.disconnect(&self.conn, reason.as_deref());
         enter(&env, |scope| {

@@ -99,7 +99,7 @@ impl RequestBody {
 #[napi]
 impl HttpRequestBodyStream {
     /// The next piece; null at the end and after `cancel`.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
     pub fn read(&self, env: Env) -> napi::Result<Promise<Option<Buffer>>> {
         let body = self.0.clone();
         enter(&env, |scope| {
@@ -110,7 +110,7 @@ impl HttpRequestBodyStream {
     }
 
     /// Ends reading; a pending read resolves to null.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn cancel(&self, env: Env) -> napi::Result<Promise<()>> {
         self.0.cancelled.cancel();
         let body = self.0.clone();
@@ -171,7 +171,7 @@ const DROPPED: &str = "http response body stream receiver dropped";
 #[napi]
 impl HttpResponseBodyStream {
     /// Resolves when nobody reads any more, also after the regular end.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn cancelled(&self, env: Env) -> napi::Result<Promise<()>> {
         let (writer, ended) = (self.writer(), self.ended.clone());
         enter(&env, |scope| {
@@ -188,7 +188,7 @@ impl HttpResponseBodyStream {
     }
 
     /// Sends a piece; waits until there is room for it.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn write(&self, env: Env, chunk: Buffer) -> napi::Result<Promise<()>> {
         let writer = self.writer();
         enter(&env, |scope| {
@@ -201,7 +201,7 @@ impl HttpResponseBodyStream {
     }
 
     /// Ends the body regularly.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn end(&self, env: Env) -> napi::Result<Promise<()>> {
         let writer = self.take_writer();
         enter(&env, |scope| {
@@ -212,7 +212,7 @@ impl HttpResponseBodyStream {
     }
 
     /// Aborts the response.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn error(&self, env: Env, message: String) -> napi::Result<Promise<()>> {
         let writer = self.take_writer();
         enter(&env, |scope| {

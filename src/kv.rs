@@ -40,25 +40,25 @@ impl Kv {
 #[napi]
 impl Kv {
     /// The value of a key, or null.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
     pub fn get(&self, env: Env, _key: Buffer) -> napi::Result<Promise<Option<Buffer>>> {
         missing(&env, COMPONENT)
     }
 
     /// Stores a value.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn put(&self, env: Env, _key: Buffer, _value: Buffer) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }
 
     /// Deletes a key; a missing one is fine.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn delete(&self, env: Env, _key: Buffer) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }
 
     /// Deletes the keys from `start` up to, and without, `end`.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn delete_range(
         &self,
         env: Env,
@@ -92,7 +92,7 @@ impl Kv {
     }
 
     /// Values in the order of the keys.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<Array<Buffer | null>>")]
     pub fn batch_get(
         &self,
         env: Env,
@@ -102,13 +102,13 @@ impl Kv {
     }
 
     /// Stores several values.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn batch_put(&self, env: Env, _entries: Vec<JsKvEntry>) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }
 
     /// Deletes several keys.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn batch_delete(&self, env: Env, _keys: Vec<Buffer>) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }

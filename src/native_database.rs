@@ -154,7 +154,7 @@ impl JsNativeDatabase {
     }
 
     /// Lets go of what user code has open; the runtime's own tables go on.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(&self, env: Env) -> napi::Result<Promise<()>> {
         enter(&env, |scope| {
             promise(scope, async { Ok::<_, Rejection>(()) })
@@ -186,13 +186,13 @@ impl JsSqliteTransaction {
     }
 
     /// Makes the transaction durable.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn commit(&self, env: Env) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }
 
     /// Undoes the transaction.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn rollback(&self, env: Env) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }

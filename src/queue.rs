@@ -89,7 +89,7 @@ impl Queue {
     }
 
     /// The next message; null when the time is up.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<QueueMessage | null>")]
     pub fn next(
         &self,
         env: Env,
@@ -123,7 +123,7 @@ impl Queue {
     }
 
     /// Resolves when there is such a message, which stays where it is.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn wait_for_names_available(
         &self,
         env: Env,
@@ -147,7 +147,7 @@ impl Queue {
     }
 
     /// Sends a message and waits for its completion.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
     pub fn enqueue_and_wait(
         &self,
         env: Env,
@@ -178,7 +178,7 @@ impl Queue {
     }
 
     /// Deletes all messages.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn reset(&self, env: Env) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }
@@ -230,7 +230,7 @@ impl QueueMessage {
     }
 
     /// Deletes the message and answers whoever waits for it.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn complete(&self, env: Env, _response: Option<Buffer>) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }

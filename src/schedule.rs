@@ -105,7 +105,7 @@ impl Schedule {
     }
 
     /// A one-shot call, or null.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<JsScheduledEventInfo | null>")]
     pub fn get(
         &self,
         env: Env,
@@ -121,7 +121,7 @@ impl Schedule {
     }
 
     /// Sets a job that recurs by a cron expression of five fields.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn cron_set(
         &self,
         env: Env,
@@ -136,7 +136,7 @@ impl Schedule {
     }
 
     /// Sets a job that recurs at an interval.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn cron_every(
         &self,
         env: Env,
@@ -150,7 +150,7 @@ impl Schedule {
     }
 
     /// A recurring job, or null.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<JsCronJobInfo | null>")]
     pub fn cron_get(
         &self,
         env: Env,

@@ -31,13 +31,13 @@ impl JsActorStateTransaction {
     }
 
     /// Writes the state and makes the transaction durable.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn commit(&self, env: Env, _payload: StateDeltaPayload) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }
 
     /// Undoes the transaction.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn rollback(&self, env: Env) -> napi::Result<Promise<()>> {
         missing(&env, COMPONENT)
     }

@@ -33,7 +33,7 @@ pub fn set_telemetry_log_sink(env: Env, callback: Unknown<'_>) -> napi::Result<(
 }
 
 /// Flushes and stops the exporter. Repeating it does nothing.
-#[napi(catch_unwind)]
+#[napi(catch_unwind, ts_return_type = "Promise<void>")]
 pub fn shutdown_telemetry(env: Env) -> napi::Result<Promise<()>> {
     enter(&env, |scope| {
         promise(scope, async { Ok::<_, Rejection>(()) })
@@ -81,7 +81,7 @@ impl WorkflowSpan {
     }
 
     /// Records the outcome; finishing twice is fine.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn finish(&self, env: Env, outcome: String) -> napi::Result<Promise<()>> {
         enter(&env, |scope| {
             promise(scope, async move {

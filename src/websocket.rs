@@ -37,7 +37,7 @@ impl WebSocket {
     }
 
     /// Closes the socket after what was sent before. Never rejects.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn close(
         &self,
         env: Env,

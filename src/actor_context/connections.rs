@@ -89,7 +89,7 @@ impl ActorContext {
 
     /// Closes and forgets a connection without `onDisconnect`; an unknown id is
     /// fine.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn disconnect_conn(&self, env: Env, id: String) -> napi::Result<Promise<()>> {
         self.core().drop_conn(&id, "");
         enter(&env, |scope| {

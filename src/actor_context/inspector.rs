@@ -35,7 +35,7 @@ impl ActorContext {
 
     /// Rejects unless the bearer token may inspect this actor. No token is
     /// stored yet, so only the token of test environments is valid.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn verify_inspector_auth(
         &self,
         env: Env,

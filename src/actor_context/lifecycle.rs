@@ -34,7 +34,7 @@ impl ActorContext {
     }
 
     /// Resolves when this generation's destroy has completed.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn wait_for_destroy_completion(&self, env: Env) -> napi::Result<Promise<()>> {
         let ctx = self.core().clone();
         enter(&env, |scope| {
@@ -74,7 +74,7 @@ impl ActorContext {
     }
 
     /// Stores when `run` must run again even if the actor sleeps.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn set_run_wake_at(
         &self,
         env: Env,

@@ -94,7 +94,7 @@ impl ActorContext {
     }
 
     /// Asks for a save and resolves when everything up to this call is on disk.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn request_save_and_wait(
         &self,
         env: Env,
@@ -107,7 +107,7 @@ impl ActorContext {
     }
 
     /// Writes the given changes at once, without asking `serializeState`.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn save_state(&self, env: Env, payload: StateDeltaPayload) -> napi::Result<Promise<()>> {
         let ctx = self.core().clone();
         enter(&env, |scope| {
@@ -133,7 +133,7 @@ impl ActorContext {
     }
 
     /// Saves the state and the given workflow rows in one transaction.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn save_state_and_workflow_batch(
         &self,
         env: Env,

@@ -73,7 +73,7 @@ impl ActorContext {
     }
 
     /// The same without a deadline.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn wait_for_tracked_shutdown_work_unbounded(&self, env: Env) -> napi::Result<Promise<()>> {
         let ctx = self.core().clone();
         enter(&env, |scope| {

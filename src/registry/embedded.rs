@@ -145,7 +145,7 @@ impl Registry {
 #[napi]
 impl CoreRegistry {
     /// Opens the data directory and the host, without any socket.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn open_embedded(&self, env: Env, config: JsEmbeddedConfig) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {

@@ -61,7 +61,7 @@ pub struct JsServerlessResponseHead {
 #[napi]
 impl CoreRegistry {
     /// Joins a Rivet Engine; pending until shutdown.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn serve(&self, env: Env, _config: JsServeConfig) -> napi::Result<Promise<()>> {
         missing(&env, ENGINE)
     }

@@ -163,7 +163,7 @@ impl CoreRegistry {
     }
 
     /// Destroys an actor and resolves when it is gone.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn local_destroy(&self, env: Env, actor_id: String) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {

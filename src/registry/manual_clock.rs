@@ -65,7 +65,7 @@ impl CoreRegistry {
     }
 
     /// Moves a manual clock: every timer due on the way fires, in order.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn advance_clock(&self, env: Env, ms: f64) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
@@ -79,7 +79,7 @@ impl CoreRegistry {
     }
 
     /// Drops an actor from memory without hooks or saves. Its storage stays.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn evict(&self, env: Env, actor_id: String) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
@@ -92,7 +92,7 @@ impl CoreRegistry {
 
     /// Ends the host as a crash of the process would, and shuts the registry
     /// down.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn crash(&self, env: Env) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {

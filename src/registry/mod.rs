@@ -74,7 +74,7 @@ impl CoreRegistry {
     }
 
     /// Resolves when the registry serves; rejects if it ends instead.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn wait_ready(&self, env: Env) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
@@ -84,7 +84,7 @@ impl CoreRegistry {
 
     /// Puts all actors to sleep, closes sockets and files, and resolves when
     /// everything is on disk. Repeating it waits for the same end.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn shutdown(&self, env: Env) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
@@ -96,7 +96,7 @@ impl CoreRegistry {
     }
 
     /// Bound of an actor's stop that a cluster imposes; null without one.
-    #[napi(catch_unwind)]
+    #[napi(catch_unwind, ts_return_type = "Promise<number | null>")]
     pub fn actor_stop_threshold_ms(&self, env: Env) -> napi::Result<Promise<Option<f64>>> {
         enter(&env, |scope| promise(scope, async { Ok::<_, Error>(None) }))
     }

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use greenroom_error::{Error, Result};
 use rusqlite::Connection;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::group_commit::Unit;
 use crate::save::SaveBatch;
 use crate::session::Session;
 use crate::slot::{Admission, Job, Slot};
+use crate::sql::UserSql;
 use crate::startup::Startup;
 
 /// One actor's database. Cheap to clone; holds no file open by itself.
@@ -66,6 +67,17 @@ impl Database {
             return Ok(());
         }
         self.write(move |conn| batch.apply(conn)).await
+    }
+
+    /// Access for the actor's own code, for one life of the actor.
+    pub fn user_sql(&self) -> UserSql {
+        UserSql::new(Arc::clone(&self.0))
+    }
+
+    /// Tells whether a transaction is open that was begun by an ordinary `BEGIN`
+    /// of the user. While it is, saves wait.
+    pub fn subscribe_explicit_transaction(&self) -> watch::Receiver<bool> {
+        self.0.explicit_transaction.subscribe()
     }
 
     /// Closes the database and lets go of its files, after the calls before

@@ -86,6 +86,7 @@ pub(crate) fn closed() -> Error {
     Error::new(&code::SQLITE_CLOSED)
 }
 
-pub(crate) fn transaction_active() -> Error {
-    Error::new(&code::SQLITE_TRANSACTION_ACTIVE)
+/// The user's handle was closed while the job waited.
+pub(crate) fn withdrawn() -> Error {
+    Error::new(&code::SQLITE_TRANSACTION_CLOSED)
 }

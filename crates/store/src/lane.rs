@@ -8,10 +8,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use crate::failure::transaction_active;
+use crate::failure::withdrawn;
 use crate::group_commit::{self, Aftermath, Unit, fail_all, panic_text};
 use crate::session::Session;
 use crate::slot::{Job, Slot};
+use crate::sql::coordinator::Turn;
 use crate::store::Shared;
 
 /// Starts a lane; `None` if the system refuses a thread.
@@ -33,8 +34,8 @@ pub(crate) fn spawn(number: usize, shared: Arc<Shared>) -> Option<JoinHandle<()>
 
 fn run(shared: &Shared) {
     while let Some(slot) = shared.next_ready() {
-        take_turn(shared, &slot);
-        if slot.end_turn() {
+        let parked_writes = take_turn(shared, &slot);
+        if slot.end_turn(parked_writes) {
             shared.reschedule(slot);
         }
     }
@@ -43,20 +44,38 @@ fn run(shared: &Shared) {
     shared.running_lanes.send_modify(|running| *running -= 1);
 }
 
-fn take_turn(shared: &Shared, slot: &Arc<Slot>) {
+/// Runs what waits for one database. Returns how many writes of the runtime are
+/// left parked behind a transaction.
+fn take_turn(shared: &Shared, slot: &Arc<Slot>) -> usize {
     let mut jobs = slot.take_jobs();
     let mut session = Session::begin(shared, slot);
     while let Some(job) = jobs.pop_front() {
-        match job {
-            Job::Task(task) => run_task(&mut session, task),
-            Job::Write(first) => write_group(&mut session, take_group(first, &mut jobs)),
+        match session.user.coordinator.turn(&job) {
+            Turn::Run => run_job(&mut session, job, &mut jobs),
+            Turn::Park => session.user.coordinator.park(job),
+            Turn::Refuse(error) => job.refuse(error),
         }
         session.settle();
+        // Older than everything in line, so they come first.
+        for job in session.user.coordinator.release().into_iter().rev() {
+            jobs.push_front(job);
+        }
     }
+    let parked_writes = session.user.coordinator.parked_writes();
     session.end();
+    parked_writes
 }
 
-fn run_task(session: &mut Session<'_>, task: Box<dyn FnOnce(&mut Session<'_>) + Send>) {
+fn run_job(session: &mut Session<'_>, job: Job, jobs: &mut VecDeque<Job>) {
+    match job {
+        Job::Task(task) => run_task(session, task),
+        Job::Write(first) => write_group(session, take_group(first, jobs)),
+        Job::Sql(job) if job.is_withdrawn() => job.refuse(withdrawn()),
+        Job::Sql(job) => run_task(session, |session| job.run(session)),
+    }
+}
+
+fn run_task(session: &mut Session<'_>, task: impl FnOnce(&mut Session<'_>)) {
     // The task owns its caller's reply and drops it while unwinding, which the
     // caller sees as a panic.
     let outcome = catch_unwind(AssertUnwindSafe(|| task(session)));
@@ -81,9 +100,6 @@ fn write_group(session: &mut Session<'_>, group: Vec<Box<dyn Unit>>) {
         Ok(file) => file,
         Err(error) => return fail_all(group, &error),
     };
-    if file.in_transaction() {
-        return fail_all(group, &transaction_active());
-    }
     if group_commit::commit(&file.conn, group) == Aftermath::Suspect {
         file.suspect = true;
     }

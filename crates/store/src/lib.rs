@@ -25,6 +25,7 @@ mod schedule_batch;
 mod schema;
 mod session;
 mod slot;
+mod sql;
 mod startup;
 mod store;
 pub mod tables;
@@ -42,6 +43,10 @@ pub use queue_batch::{
 pub use save::{ActorRow, SaveBatch, WorkflowWrite};
 pub use schedule_batch::{
     Claim, ClaimedFire, NextTrigger, ScheduleBatch, ScheduleOutcome, ScheduleWrite, ScheduleWritten,
+};
+pub use sql::{
+    BeginOptions, ExecuteResult, Guard, Interruption, QueryResult, Rows, SqlStatement,
+    SqlTransaction, SqlValue, TransactionDeadline, UserSql,
 };
 pub use startup::{Snapshot, Startup};
 pub use store::Store;

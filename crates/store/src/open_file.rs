@@ -20,6 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::{SqlResult, storage_failed};
 use crate::group_commit::roll_back;
+use crate::sql::UserConnection;
 use crate::{new_file, schema};
 
 /// Exclusive locking keeps the WAL index in this process's memory: no `-shm`
@@ -44,6 +45,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 const STATEMENT_CACHE: usize = 32;
 
 pub(crate) struct OpenFile {
+    /// Above the connection, so that it is dropped first.
+    pub(crate) user: UserConnection,
     pub(crate) conn: Connection,
     corked: bool,
     /// A write or sync failed, so the log may hold frames that no commit stands
@@ -90,6 +93,7 @@ impl OpenFile {
     fn new(conn: Connection, corked: bool) -> Self {
         conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
         Self {
+            user: UserConnection::new(&conn),
             conn,
             corked,
             suspect: false,
@@ -103,6 +107,11 @@ impl OpenFile {
 
     pub(crate) fn in_transaction(&self) -> bool {
         !self.conn.is_autocommit()
+    }
+
+    /// True while closing the connection would lose something.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.in_transaction() || self.user.is_pinned()
     }
 
     /// Ends an open transaction without its changes.
@@ -134,7 +143,7 @@ impl OpenFile {
 
     /// Closes the database so that everything committed is in its files. On
     /// failure the file is handed back if it holds what is nowhere else.
-    pub(crate) fn put_away(self: Box<Self>, path: &Path) -> Result<(), (Box<Self>, Error)> {
+    pub(crate) fn put_away(mut self: Box<Self>, path: &Path) -> Result<(), (Box<Self>, Error)> {
         if self.corked {
             return self.publish(path).map_err(|error| (self, error));
         }
@@ -142,6 +151,7 @@ impl OpenFile {
             // The commits are safe in the log; the next close tries again.
             tracing::warn!(path = %path.display(), %error, "could not checkpoint a database");
         }
+        self.user.clear();
         if let Err((_, error)) = self.conn.close() {
             tracing::warn!(path = %path.display(), %error, "could not close a database cleanly");
         }

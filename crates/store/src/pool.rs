@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::failure::closed;
 use crate::open_file::OpenFile;
 use crate::slot::Slot;
 
@@ -103,6 +104,8 @@ impl Pool {
             };
             drop(state);
             victim.file.roll_back();
+            let parked = victim.slot.user.lock().coordinator.abandon();
+            parked.into_iter().for_each(|job| job.refuse(closed()));
             if !self.close(victim) {
                 // The disk refuses and the program ends: nothing more to do.
                 return;
@@ -114,6 +117,7 @@ impl Pool {
     /// file had to stay open.
     fn close(&self, victim: Idle) -> bool {
         let Idle { slot, file } = victim;
+        slot.user.lock().detach(&file);
         let outcome = file.put_away(&slot.path);
         let mut state = self.state.lock();
         state
@@ -139,9 +143,9 @@ impl Pool {
 impl State {
     fn take_victim(&mut self) -> Option<Idle> {
         let find = |corked: bool| {
-            self.idle.iter().position(move |idle| {
-                idle.file.is_corked() == corked && !idle.file.in_transaction()
-            })
+            self.idle
+                .iter()
+                .position(move |idle| idle.file.is_corked() == corked && !idle.file.is_pinned())
         };
         let at = find(false).or_else(|| find(true))?;
         self.take_at(at)

@@ -8,12 +8,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use greenroom_error::{Error, Result};
+use parking_lot::MutexGuard;
 use tokio::sync::oneshot;
 
 use crate::failure::closed;
 use crate::new_file;
 use crate::open_file::OpenFile;
 use crate::slot::Slot;
+use crate::sql::UserSide;
+use crate::sql::coordinator::Phase;
 use crate::startup::{self, Startup};
 use crate::store::Shared;
 
@@ -25,16 +28,27 @@ pub(crate) struct Session<'a> {
     shared: &'a Shared,
     slot: &'a Arc<Slot>,
     file: Option<Box<OpenFile>>,
+    pub(crate) user: MutexGuard<'a, UserSide>,
 }
 
 impl<'a> Session<'a> {
     pub(crate) fn begin(shared: &'a Shared, slot: &'a Arc<Slot>) -> Self {
+        // In this order: the file may be on its way out, and whoever closes it
+        // needs the user's side.
         let file = shared.pool.take(slot);
-        Self { shared, slot, file }
+        let user = slot.user.lock();
+        Self {
+            shared,
+            slot,
+            file,
+            user,
+        }
     }
 
     /// Leaves the file, if open, to the pool.
     pub(crate) fn end(self) {
+        // Unlocked first: from the pool the file may be closed at once.
+        drop(self.user);
         if let Some(file) = self.file {
             self.shared.pool.give_back(self.slot, file);
         }
@@ -57,9 +71,20 @@ impl<'a> Session<'a> {
         self.file.as_deref_mut().ok_or_else(closed)
     }
 
+    /// The open database and what the user has on it.
+    pub(crate) fn file_and_user(&mut self) -> Result<(&mut OpenFile, &mut UserSide)> {
+        self.file()?;
+        let file = self.file.as_deref_mut().ok_or_else(closed)?;
+        Ok((file, &mut self.user))
+    }
+
     fn admit(&mut self, open: impl FnOnce(&Slot) -> Result<OpenFile>) -> Result<()> {
         self.shared.pool.admit();
-        match open(self.slot) {
+        let opened = open(self.slot).and_then(|file| {
+            self.user.attach(&file)?;
+            Ok(file)
+        });
+        match opened {
             Ok(file) => {
                 self.file = Some(Box::new(file));
                 Ok(())
@@ -107,15 +132,25 @@ impl<'a> Session<'a> {
 
     /// Closes the database if it is open. An open transaction is rolled back.
     pub(crate) fn close(&mut self) -> Result<()> {
+        self.end_transactions();
+        self.put_away()?;
+        self.user.reset();
+        Ok(())
+    }
+
+    /// Rolls back what is open, whoever opened it.
+    pub(crate) fn end_transactions(&mut self) {
         if self.file.as_ref().is_some_and(|file| file.in_transaction()) {
             tracing::warn!(path = %self.path().display(), "rolled back a transaction that was left open");
             self.roll_back();
         }
-        self.put_away()
+        self.user.coordinator.end(Phase::Closed);
     }
 
     /// Deletes the database without keeping anything.
     pub(crate) fn remove(&mut self) -> Result<()> {
+        self.user.coordinator.end(Phase::Closed);
+        self.user.reset();
         if let Some(file) = self.file.take() {
             drop(file);
             self.shared.pool.release();
@@ -124,13 +159,23 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn roll_back(&mut self) {
-        if let Some(file) = &mut self.file {
-            file.roll_back();
+        let Some(file) = &self.file else { return };
+        file.roll_back();
+        if file.in_transaction() && !file.is_corked() {
+            // What was not committed is gone with the connection.
+            tracing::error!(path = %self.path().display(), "a transaction could not be rolled back; closing its connection");
+            self.file = None;
+            self.shared.pool.release();
         }
     }
 
-    /// Does after each job what waits for the end of a transaction.
+    /// Does after each job what depends on whether a transaction is open.
     pub(crate) fn settle(&mut self) {
+        let open = self.file.as_ref().is_some_and(|file| file.in_transaction());
+        let explicit = self.user.coordinator.observe(open);
+        self.slot
+            .explicit_transaction
+            .send_if_modified(|known| std::mem::replace(known, explicit) != explicit);
         let Some(file) = &self.file else { return };
         if !file.is_corked() || file.in_transaction() {
             return;
@@ -151,6 +196,7 @@ impl<'a> Session<'a> {
         let Some(mut file) = self.file.take() else {
             return Ok(());
         };
+        self.user.detach(&file);
         let waiters = std::mem::take(&mut file.uncork_waiters);
         let outcome = match file.put_away(&self.slot.path) {
             Ok(()) => {

@@ -14,10 +14,13 @@ use std::sync::Arc;
 use greenroom_error::{Error, Result, code};
 use parking_lot::Mutex;
 use serde_json::json;
+use tokio::sync::watch;
 
 use crate::failure::closed;
 use crate::group_commit::Unit;
 use crate::session::Session;
+use crate::sql::UserSide;
+use crate::sql::job::SqlJob;
 use crate::store::Shared;
 
 /// Jobs that may wait for one database before more are refused.
@@ -29,6 +32,20 @@ pub(crate) enum Job {
     Task(Box<dyn FnOnce(&mut Session<'_>) + Send>),
     /// A write that may share its transaction with its neighbours in the queue.
     Write(Box<dyn Unit>),
+    /// A user's.
+    Sql(Box<dyn SqlJob>),
+}
+
+impl Job {
+    /// Answers that nothing ran.
+    pub(crate) fn refuse(self, error: Error) {
+        match self {
+            Self::Sql(job) => job.refuse(error),
+            Self::Write(unit) => unit.settle(Err(error)),
+            // Its caller sees that the answer was dropped.
+            Self::Task(_) => {}
+        }
+    }
 }
 
 /// Whether the bound on waiting jobs applies.
@@ -43,11 +60,20 @@ pub(crate) struct Slot {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: Arc<Path>,
     queue: Mutex<Queue>,
+    /// Locked by the lane for its whole turn, so never contended. A slot whose
+    /// idle file is being closed is not in a turn: see [`crate::pool`].
+    pub(crate) user: Mutex<UserSide>,
+    /// Whether a transaction is open that no handle owns.
+    pub(crate) explicit_transaction: watch::Sender<bool>,
 }
 
 #[derive(Default)]
 struct Queue {
     jobs: VecDeque<Job>,
+    /// Jobs of the runtime in `jobs`; users' are bounded where they are made.
+    waiting: usize,
+    /// Writes of the runtime that wait for the end of a transaction.
+    parked_writes: usize,
     scheduled: bool,
 }
 
@@ -57,13 +83,15 @@ impl Slot {
             shared,
             path,
             queue: Mutex::default(),
+            user: Mutex::default(),
+            explicit_transaction: watch::Sender::new(false),
         }
     }
 
     /// Puts a job in line and makes sure a lane will come for it.
     pub(crate) fn submit(self: &Arc<Self>, job: Job, admission: Admission) -> Result<()> {
         let mut queue = self.queue.lock();
-        if admission == Admission::Bounded && queue.jobs.len() >= QUEUE_CAPACITY {
+        if admission == Admission::Bounded && queue.runtime_jobs() >= QUEUE_CAPACITY {
             return Err(Error::with(
                 &code::ACTOR_OVERLOADED,
                 json!({
@@ -81,21 +109,32 @@ impl Slot {
             self.shared.schedule(Arc::clone(self))?;
             queue.scheduled = true;
         }
+        queue.waiting += usize::from(!matches!(job, Job::Sql(_)));
         queue.jobs.push_back(job);
         Ok(())
     }
 
     /// Everything that waits now, for the lane that was handed this slot.
     pub(crate) fn take_jobs(&self) -> VecDeque<Job> {
-        std::mem::take(&mut self.queue.lock().jobs)
+        let mut queue = self.queue.lock();
+        queue.waiting = 0;
+        std::mem::take(&mut queue.jobs)
     }
 
-    /// Ends a lane's turn. True if jobs came meanwhile: the slot then stays
-    /// scheduled and the lane must put it back in the ready queue.
-    pub(crate) fn end_turn(&self) -> bool {
+    /// Ends a lane's turn, which left this many writes of the runtime parked.
+    /// True if jobs came meanwhile: the slot then stays scheduled and the lane
+    /// must put it back in the ready queue.
+    pub(crate) fn end_turn(&self, parked_writes: usize) -> bool {
         let mut queue = self.queue.lock();
+        queue.parked_writes = parked_writes;
         queue.scheduled = !queue.jobs.is_empty();
         queue.scheduled
+    }
+}
+
+impl Queue {
+    fn runtime_jobs(&self) -> usize {
+        self.waiting + self.parked_writes
     }
 }
 

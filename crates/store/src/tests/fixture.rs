@@ -11,33 +11,33 @@ use tempfile::TempDir;
 
 use crate::{ActorRow, ConnRow, Database, SaveBatch, Store, StoreOptions};
 
-pub(super) struct Fixture {
-    pub(super) store: Store,
-    pub(super) folder: TempDir,
+pub(crate) struct Fixture {
+    pub(crate) store: Store,
+    pub(crate) folder: TempDir,
 }
 
 impl Fixture {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::with(StoreOptions::default())
     }
 
-    pub(super) fn with(options: StoreOptions) -> Self {
+    pub(crate) fn with(options: StoreOptions) -> Self {
         Self {
             store: Store::new(options),
             folder: tempfile::tempdir().unwrap(),
         }
     }
 
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("actors").join(format!("{name}.db"))
     }
 
-    pub(super) fn database(&self, name: &str) -> Database {
+    pub(crate) fn database(&self, name: &str) -> Database {
         self.store.database(self.path(name))
     }
 
     /// A database that exists, is initialised, and is open no longer.
-    pub(super) async fn existing(&self, name: &str, state: &str) -> Database {
+    pub(crate) async fn existing(&self, name: &str, state: &str) -> Database {
         let database = self.database(name);
         assert!(database.start().await.unwrap().bootstrapped);
         database.save(initialised(state)).await.unwrap();
@@ -47,13 +47,13 @@ impl Fixture {
     }
 
     /// A second store over the same files, as after a restart.
-    pub(super) async fn restart(&mut self) {
+    pub(crate) async fn restart(&mut self) {
         self.store.close().await;
         self.store = Store::new(StoreOptions::default());
     }
 }
 
-pub(super) fn initialised(state: &str) -> SaveBatch {
+pub(crate) fn initialised(state: &str) -> SaveBatch {
     SaveBatch {
         actor: Some(ActorRow {
             has_initialized: true,
@@ -63,14 +63,14 @@ pub(super) fn initialised(state: &str) -> SaveBatch {
     }
 }
 
-pub(super) fn state_only(state: &str) -> SaveBatch {
+pub(crate) fn state_only(state: &str) -> SaveBatch {
     SaveBatch {
         state: Some(Bytes::copy_from_slice(state.as_bytes())),
         ..SaveBatch::default()
     }
 }
 
-pub(super) fn conn_row(id: &str) -> ConnRow {
+pub(crate) fn conn_row(id: &str) -> ConnRow {
     ConnRow {
         conn_id: id.to_owned(),
         parameters: b"params".to_vec(),
@@ -85,13 +85,13 @@ pub(super) fn conn_row(id: &str) -> ConnRow {
     }
 }
 
-pub(super) async fn stored_state(database: &Database) -> Option<String> {
+pub(crate) async fn stored_state(database: &Database) -> Option<String> {
     let snapshot = database.start().await.unwrap().snapshot?;
     Some(String::from_utf8(snapshot.state).unwrap())
 }
 
 /// Reads a database file as another program would, after the store closed it.
-pub(super) fn inspect(path: &Path) -> Connection {
+pub(crate) fn inspect(path: &Path) -> Connection {
     let conn = Connection::open(path).unwrap();
     let answer: String = conn
         .query_row("PRAGMA integrity_check", [], |row| row.get(0))
@@ -102,7 +102,7 @@ pub(super) fn inspect(path: &Path) -> Connection {
 
 /// Puts a call in line, so that later calls come after it, and hands back what
 /// is left of it. The call must not be answered yet.
-pub(super) async fn in_line<F: Future>(call: F) -> Pin<Box<F>> {
+pub(crate) async fn in_line<F: Future>(call: F) -> Pin<Box<F>> {
     let mut call = Box::pin(call);
     poll_fn(|context| {
         assert!(call.as_mut().poll(context).is_pending());

@@ -1,6 +1,6 @@
 //! Behaviour of the store through its public handles, on real files.
 
-mod fixture;
+pub(crate) mod fixture;
 mod lifecycle;
 mod new_database;
 pub(crate) mod plan;

@@ -1,0 +1,215 @@
+//! [`UserSql`]: the database in the hands of the actor's own code.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use greenroom_error::{Error, Result, code};
+use tokio::sync::oneshot;
+
+use super::coordinator::{Claim, Tx};
+use super::job::{SqlTask, Terms, Ticket};
+use super::transaction::{self, BeginOptions, SqlTransaction};
+use super::value::{ExecuteResult, QueryResult, SqlStatement};
+use super::watch::Guard;
+use crate::failure::closed;
+use crate::session::Session;
+use crate::slot::{Admission, Job, Slot};
+
+/// Users' access to one actor's database, for one life of the actor.
+///
+/// Statements run in the order of the calls. Once called, a method is carried
+/// out even if its future is dropped. At most 128 calls wait; more answer
+/// `sqlite/transaction_queue_full`. Statements that SQLite refuses answer
+/// `core/internal_error` with its text in `metadata.error`; those that are not
+/// allowed here, `sqlite/forbidden`.
+#[derive(Clone)]
+pub struct UserSql(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) slot: Arc<Slot>,
+    pub(super) closed: Arc<AtomicBool>,
+    waiting: Arc<AtomicUsize>,
+}
+
+/// Calls its argument with the answer, on the thread that runs SQLite.
+pub(super) fn reply_to<T: Send + 'static>(
+    sender: oneshot::Sender<Result<T>>,
+) -> impl FnOnce(Result<T>) + Send + 'static {
+    // A caller that has gone misses the answer; the work stands all the same.
+    move |outcome| drop(sender.send(outcome))
+}
+
+impl UserSql {
+    pub(crate) fn new(slot: Arc<Slot>) -> Self {
+        Self(Arc::new(Inner {
+            slot,
+            closed: Arc::default(),
+            waiting: Arc::default(),
+        }))
+    }
+
+    /// Runs exactly one statement; text after it is an error.
+    pub async fn execute(
+        &self,
+        statement: SqlStatement,
+        guard: Option<Guard>,
+    ) -> Result<ExecuteResult> {
+        let (reply, answer) = oneshot::channel();
+        self.execute_then(statement, guard, reply_to(reply));
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// [`execute`](Self::execute) for callers that have a better way home than a
+    /// future. `reply` is called exactly once, maybe before this returns, and
+    /// must be quick.
+    pub fn execute_then(
+        &self,
+        statement: SqlStatement,
+        guard: Option<Guard>,
+        reply: impl FnOnce(Result<ExecuteResult>) + Send + 'static,
+    ) {
+        self.0.statement(
+            Claim::Shared,
+            guard,
+            move |session| session.runner(false)?.execute(&statement),
+            reply,
+        );
+    }
+
+    /// Runs the statements of a script and returns the rows of the last one that
+    /// has columns. A failure stops it; `metadata.statement_index` tells where.
+    pub async fn exec(&self, script: String, guard: Option<Guard>) -> Result<QueryResult> {
+        self.0
+            .call(Claim::Shared, guard, move |session| {
+                session.runner(false)?.script(&script)
+            })
+            .await
+    }
+
+    /// Runs the statements in one transaction: all of them or none.
+    pub async fn execute_batch(
+        &self,
+        statements: Vec<SqlStatement>,
+        guard: Option<Guard>,
+    ) -> Result<Vec<ExecuteResult>> {
+        self.0
+            .call(Claim::Shared, guard, move |session| {
+                session.runner(false)?.batch(&statements)
+            })
+            .await
+    }
+
+    /// Begins a transaction that has the database for itself until it ends: all
+    /// other statements of the actor wait, its saves too. Waits for its turn. If
+    /// the future is dropped, or the handle without an end, it is rolled back.
+    pub async fn begin_transaction(&self, options: BeginOptions) -> Result<SqlTransaction> {
+        let tx = Arc::new(transaction::checked(options)?);
+        let handle = SqlTransaction::new(self.clone(), Arc::clone(&tx));
+        let begin =
+            move |session: &mut Session<'_>| session.begin_transaction(&tx).map(|()| handle);
+        self.0.call(Claim::Begin, None, begin).await
+    }
+
+    /// Rolls back a transaction that is open, with a warning in the log, whether
+    /// a handle owns it or not. For the end of an actor's work.
+    pub async fn end_transactions(&self) -> Result<()> {
+        let (reply, answer) = oneshot::channel();
+        let job = Job::Task(Box::new(move |session| {
+            session.end_transactions();
+            drop(reply.send(Ok(())));
+        }));
+        self.0.slot.submit(job, Admission::Always)?;
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// Refuses further calls with `sqlite/transaction_closed`, stops the
+    /// statement that runs, drops those that wait and rolls back what is open.
+    /// The runtime's own access goes on.
+    pub async fn close(&self) -> Result<()> {
+        self.0.closed.store(true, Ordering::Release);
+        self.end_transactions().await
+    }
+}
+
+impl Inner {
+    /// Puts a user's job in line.
+    pub(super) fn statement<T, W, R>(&self, claim: Claim, guard: Option<Guard>, work: W, reply: R)
+    where
+        T: Send + 'static,
+        W: FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
+        R: FnOnce(Result<T>) + Send + 'static,
+    {
+        let waiting = match &claim {
+            // Its own count: it must get through when others fill the line.
+            Claim::Inside(tx) => tx.waiting(),
+            Claim::Shared | Claim::Begin => &self.waiting,
+        };
+        let ticket = match self.check_open().and_then(|()| Ticket::take(waiting)) {
+            Ok(ticket) => ticket,
+            Err(error) => return reply(Err(error)),
+        };
+        let terms = Terms {
+            claim,
+            guard,
+            closed: Arc::clone(&self.closed),
+            is_ending: false,
+            ticket: Some(ticket),
+        };
+        self.submit(terms, work, reply);
+    }
+
+    /// Puts the end of a transaction in line; always admitted.
+    pub(super) fn ending<T, W, R>(&self, tx: &Arc<Tx>, work: W, reply: R)
+    where
+        T: Send + 'static,
+        W: FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
+        R: FnOnce(Result<T>) + Send + 'static,
+    {
+        let terms = Terms {
+            claim: Claim::Inside(Arc::clone(tx)),
+            guard: None,
+            closed: Arc::clone(&self.closed),
+            is_ending: true,
+            ticket: None,
+        };
+        self.submit(terms, work, reply);
+    }
+
+    fn submit<T, W, R>(&self, terms: Terms, work: W, reply: R)
+    where
+        T: Send + 'static,
+        W: FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
+        R: FnOnce(Result<T>) + Send + 'static,
+    {
+        let job = Job::Sql(SqlTask::boxed(terms, work, reply));
+        // A job that is refused here is dropped, which answers `sqlite/closed`.
+        drop(self.slot.submit(job, Admission::Always));
+    }
+
+    pub(super) async fn call<T, W>(&self, claim: Claim, guard: Option<Guard>, work: W) -> Result<T>
+    where
+        T: Send + 'static,
+        W: FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
+    {
+        let (reply, answer) = oneshot::channel();
+        self.statement(claim, guard, work, reply_to(reply));
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    fn check_open(&self) -> Result<()> {
+        if self.closed.load(Ordering::Acquire) {
+            return Err(Error::new(&code::SQLITE_TRANSACTION_CLOSED));
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for UserSql {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("UserSql")
+            .field("path", &self.0.slot.path)
+            .field("closed", &self.0.closed)
+            .finish()
+    }
+}

@@ -1,0 +1,124 @@
+//! Runs several statements of a user: a script, or a batch.
+//!
+//! A script is text with any number of statements and no values; each stands on
+//! its own unless a transaction is open. A batch is a list of single statements
+//! that stand or fall together.
+
+use std::ffi::CStr;
+
+use greenroom_error::{Error, Result};
+use serde_json::json;
+
+use super::cache::CachedStatement;
+use super::raw::Lifetime;
+use super::runner::{RESULT_BYTES_MAX, Runner, c_text, result_too_large};
+use super::text;
+use super::value::{ExecuteResult, QueryResult, SqlStatement};
+
+impl Runner<'_> {
+    /// Runs the statements of `sql` one after the other and returns the rows of
+    /// the last one that has columns. Stops at the first failure; what ran
+    /// before it stands, unless a transaction takes it back.
+    pub(super) fn script(&mut self, sql: &str) -> Result<QueryResult> {
+        let text = c_text(sql)?;
+        let mut answer = QueryResult::default();
+        let mut at = 0;
+        let mut number = 0;
+        while !text::is_blank(&sql[at..]) {
+            let result = self.script_step(&text.as_c_str()[at..], &sql[at..], &mut at);
+            match result {
+                Ok(Some(result)) if !result.columns.is_empty() => answer = result.into(),
+                Ok(_) => {}
+                Err(error) => return Err(at_statement(error, number)),
+            }
+            number += 1;
+            if self.inside && self.conn.is_autocommit() && !text::is_blank(&sql[at..]) {
+                return Err(at_statement(transaction_lost(), number));
+            }
+        }
+        Ok(answer)
+    }
+
+    fn script_step(
+        &mut self,
+        text: &CStr,
+        sql: &str,
+        at: &mut usize,
+    ) -> Result<Option<ExecuteResult>> {
+        self.check_interrupted()?;
+        let prepared = self.prepare("exec", text, sql, Lifetime::Once)?;
+        let Some(raw) = prepared.statement else {
+            // SQLite found nothing where we saw text: there is nothing to come.
+            *at += sql.len();
+            return Ok(None);
+        };
+        *at += prepared.length;
+        let mut statement = CachedStatement::new(&sql[..prepared.length], raw);
+        self.run("exec", &mut statement, &[]).map(Some)
+    }
+
+    /// Runs the statements in one transaction, or in a savepoint if one is open
+    /// already. A failure takes all of them back.
+    pub(super) fn batch(&mut self, statements: &[SqlStatement]) -> Result<Vec<ExecuteResult>> {
+        let nested = !self.conn.is_autocommit();
+        let (begin, commit) = if nested {
+            ("SAVEPOINT sqlite_batch", "RELEASE sqlite_batch")
+        } else {
+            ("BEGIN IMMEDIATE", "COMMIT")
+        };
+        self.control(begin)?;
+        let was_inside = std::mem::replace(&mut self.inside, true);
+        let outcome = self.batch_body(statements);
+        self.inside = was_inside;
+        let outcome = outcome.and_then(|results| self.control(commit).map(|()| results));
+        if outcome.is_err() && !self.conn.is_autocommit() {
+            if nested {
+                self.control("ROLLBACK TO sqlite_batch")?;
+                self.control(commit)?;
+            } else {
+                self.control("ROLLBACK")?;
+            }
+        }
+        outcome
+    }
+
+    fn batch_body(&mut self, statements: &[SqlStatement]) -> Result<Vec<ExecuteResult>> {
+        let mut results = Vec::with_capacity(statements.len());
+        let mut bytes = 0;
+        for (number, statement) in statements.iter().enumerate() {
+            let result = self
+                .execute_as("batch", statement)
+                .map_err(|error| in_batch(error, number))?;
+            if self.conn.is_autocommit() {
+                return Err(in_batch(transaction_lost(), number));
+            }
+            bytes += result.rows.footprint();
+            if bytes > RESULT_BYTES_MAX {
+                return Err(result_too_large());
+            }
+            results.push(result);
+        }
+        Ok(results)
+    }
+}
+
+fn transaction_lost() -> Error {
+    Error::internal("the transaction was rolled back by SQLite; the rest was not run")
+}
+
+fn at_statement(error: Error, number: usize) -> Error {
+    let mut metadata = error.metadata().cloned().unwrap_or_else(|| json!({}));
+    metadata["statement_index"] = json!(number);
+    error.with_metadata(metadata)
+}
+
+fn in_batch(error: Error, number: usize) -> Error {
+    let mut error = at_statement(error, number);
+    if let Some(text) = error.metadata().and_then(|all| all["error"].as_str()) {
+        let text = format!("execute sqlite batch statement {number}: {text}");
+        let mut metadata = error.metadata().cloned().unwrap_or_default();
+        metadata["error"] = json!(text);
+        error = error.with_metadata(metadata);
+    }
+    error
+}

@@ -1,0 +1,163 @@
+//! What a user has on a database, as it is open and as it is not.
+//!
+//! A connection may be closed between any two statements, when other databases
+//! need its place or when a new actor's file is published. [`UserSide`] lives
+//! beside the queue and carries over what the user would miss; [`UserConnection`]
+//! lives and dies with the connection.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use greenroom_error::Result;
+use rusqlite::Connection;
+use rusqlite::limits::Limit;
+
+use super::cache::StatementCache;
+use super::coordinator::{Coordinator, Phase, Tx};
+use super::raw;
+use super::runner::{Counters, Runner, VALUE_BYTES_MAX};
+use super::watch::{Guard, Watch};
+use crate::failure::SqlResult;
+use crate::open_file::OpenFile;
+use crate::session::Session;
+
+/// The user's part of an open connection.
+///
+/// Invariant: `statements` is emptied before the connection is closed.
+pub(crate) struct UserConnection {
+    pub(crate) watch: Watch,
+    statements: StatementCache,
+}
+
+impl UserConnection {
+    /// Puts limits and a watch on `conn`.
+    pub(crate) fn new(conn: &Connection) -> Self {
+        let bytes = i32::try_from(VALUE_BYTES_MAX).unwrap_or(i32::MAX);
+        conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes);
+        conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, bytes);
+        // One, because VACUUM attaches the file it writes.
+        conn.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 1);
+        conn.set_limit(Limit::SQLITE_LIMIT_WORKER_THREADS, 0);
+        conn.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 100);
+        Self {
+            watch: Watch::install(conn),
+            statements: StatementCache::default(),
+        }
+    }
+
+    /// Lets go of everything that would keep the connection from closing.
+    pub(crate) fn clear(&mut self) {
+        self.statements.clear();
+    }
+
+    /// True if closing the connection would lose something of the user's.
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.watch.has_temporary_objects()
+    }
+}
+
+/// The user's part of a database, open or not.
+#[derive(Default)]
+pub(crate) struct UserSide {
+    pub(crate) coordinator: Coordinator,
+    counters: Counters,
+    /// Pragmas to set again on the next connection.
+    settings: Vec<(&'static str, i64)>,
+}
+
+impl UserSide {
+    /// Called with each new connection, before its first use.
+    pub(crate) fn attach(&self, file: &OpenFile) -> Result<()> {
+        for (name, value) in &self.settings {
+            file.conn
+                .pragma_update(None, name, value)
+                .sql(&format!("restore PRAGMA {name}"))?;
+        }
+        Ok(())
+    }
+
+    /// Called before a connection is closed that another will replace.
+    pub(crate) fn detach(&mut self, file: &OpenFile) {
+        for name in file.user.watch.settings() {
+            let value = file
+                .conn
+                .pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+            match value {
+                Ok(value) => self.remember(name, value),
+                Err(error) => tracing::warn!(%error, name, "could not read a pragma back"),
+            }
+        }
+    }
+
+    fn remember(&mut self, name: &'static str, value: i64) {
+        self.settings.retain(|(known, _)| *known != name);
+        self.settings.push((name, value));
+    }
+
+    /// Forgets everything that belongs to one life of the actor.
+    pub(crate) fn reset(&mut self) {
+        self.counters = Counters::default();
+        self.settings.clear();
+    }
+
+    pub(super) fn runner<'a>(&'a mut self, file: &'a mut OpenFile, inside: bool) -> Runner<'a> {
+        // The runtime's own inserts must not show in last_insert_rowid().
+        raw::set_last_insert_row_id(&file.conn, self.counters.last_insert_row_id);
+        Runner {
+            conn: &file.conn,
+            statements: &mut file.user.statements,
+            counters: &mut self.counters,
+            watch: &file.user.watch,
+            suspect: &mut file.suspect,
+            inside,
+        }
+    }
+}
+
+/// A user's turn, on the lane.
+impl Session<'_> {
+    /// Runs `work` as a user's: watched, and stopped when `guard` says so or the
+    /// user's handle is closed.
+    pub(super) fn on_duty<T>(
+        &mut self,
+        guard: Option<Guard>,
+        closed: Arc<AtomicBool>,
+        work: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let watch = self.file()?.user.watch.clone();
+        let _duty = watch.begin(guard, closed);
+        work(self)
+    }
+
+    pub(super) fn runner(&mut self, inside: bool) -> Result<Runner<'_>> {
+        let (file, user) = self.file_and_user()?;
+        Ok(user.runner(file, inside))
+    }
+
+    pub(super) fn begin_transaction(&mut self, tx: &Arc<Tx>) -> Result<()> {
+        self.runner(false)?.control("BEGIN IMMEDIATE")?;
+        self.user.coordinator.own(tx);
+        Ok(())
+    }
+
+    pub(super) fn commit_transaction(&mut self) -> Result<()> {
+        let outcome = self
+            .runner(false)
+            .and_then(|mut runner| runner.control("COMMIT"));
+        match outcome {
+            Ok(()) => self.user.coordinator.end(Phase::Committed),
+            Err(_) => self.finish_transaction(Phase::RolledBack),
+        }
+        outcome
+    }
+
+    pub(super) fn finish_transaction(&mut self, phase: Phase) {
+        self.roll_back();
+        self.user.coordinator.end(phase);
+    }
+
+    pub(super) fn expire_transaction(&mut self) {
+        self.roll_back();
+        self.user.coordinator.expire();
+    }
+}

@@ -1,0 +1,71 @@
+//! The little of SQL's grammar that must be known outside SQLite: where text has
+//! no statement left, and with which word a statement begins.
+
+/// True if `sql` holds nothing but white space, comments and semicolons.
+pub(super) fn is_blank(sql: &str) -> bool {
+    skip_blank(sql).is_empty()
+}
+
+/// `sql` from its first token on.
+pub(super) fn skip_blank(sql: &str) -> &str {
+    let mut rest = sql;
+    loop {
+        // SQLite also skips a byte order mark.
+        rest = rest.trim_start_matches([' ', '\t', '\n', '\r', '\x0c', ';', '\u{feff}']);
+        rest = if let Some(comment) = rest.strip_prefix("--") {
+            comment.split_once('\n').map_or("", |(_, after)| after)
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            // An unclosed comment ends with the text.
+            comment.split_once("*/").map_or("", |(_, after)| after)
+        } else {
+            return rest;
+        };
+    }
+}
+
+/// The first word of a statement; empty if it begins otherwise.
+pub(super) fn first_word(sql: &str) -> &str {
+    let rest = skip_blank(sql);
+    let end = rest
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(rest.len());
+    &rest[..end]
+}
+
+/// True for statements that set SQLite's count of changes.
+pub(super) fn changes_rows(sql: &str) -> bool {
+    ["insert", "update", "delete", "replace", "with"]
+        .iter()
+        .any(|word| first_word(sql).eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_and_semicolons_are_no_statement() {
+        for blank in [
+            "",
+            " ;\n;",
+            "-- end",
+            "/* a */ -- b\n ;",
+            "/* open",
+            "\u{feff}",
+        ] {
+            assert!(is_blank(blank), "{blank:?}");
+        }
+        for text in ["x", "-- a\nx", "/* a */x", "- -", "/", "'--'"] {
+            assert!(!is_blank(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_word_is_found_behind_comments() {
+        assert_eq!(first_word(" /* x */ -- y\n SELECT 1"), "SELECT");
+        assert_eq!(first_word("(select 1)"), "");
+        assert_eq!(first_word("vacuum"), "vacuum");
+        assert!(changes_rows("Replace into t values (1)"));
+        assert!(!changes_rows("explain insert into t values (1)"));
+    }
+}

@@ -1,0 +1,156 @@
+//! What watches over a connection: who runs a statement now, what it may do, and
+//! when it must stop.
+//!
+//! One [`Watch`] per connection, installed once. While the runtime itself works
+//! it looks away. The lane sets and clears it around each job of a user, so the
+//! lock is never contended; it exists because SQLite's callbacks want to own
+//! what they look at.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use rusqlite::Connection;
+use rusqlite::hooks::{AuthContext, Authorization};
+
+use super::failure::Interruption;
+use super::policy::{self, Situation, Verdict};
+
+/// Instructions of SQLite's machine between two looks at the guard: some tens
+/// of microseconds.
+const STEPS_BETWEEN_LOOKS: i32 = 1000;
+
+/// Asked now and then, on the lane's thread, while a statement runs; an answer
+/// stops it. Must not block.
+pub type Guard = Box<dyn FnMut() -> Option<Interruption> + Send>;
+
+#[derive(Clone, Default)]
+pub(crate) struct Watch(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// `None` while the runtime works.
+    duty: Option<Duty>,
+    denied: Option<String>,
+    interruption: Option<Interruption>,
+    /// Pragmas the user has set on this connection.
+    settings: Vec<&'static str>,
+    has_temporary_objects: bool,
+}
+
+/// What is watched while a user's job runs.
+struct Duty {
+    guard: Option<Guard>,
+    /// Set when the user's handle is closed: whatever runs then must end.
+    closed: Arc<AtomicBool>,
+    situation: Situation,
+}
+
+/// Ends the duty when dropped.
+pub(super) struct OnDuty<'a>(&'a Watch);
+
+impl Drop for OnDuty<'_> {
+    fn drop(&mut self) {
+        let mut state = self.0.0.lock();
+        state.duty = None;
+        state.denied = None;
+        state.interruption = None;
+    }
+}
+
+impl Watch {
+    /// A watch over `conn`, which keeps it for its whole life.
+    pub(crate) fn install(conn: &Connection) -> Self {
+        let watch = Self::default();
+        let state = Arc::clone(&watch.0);
+        conn.authorizer(Some(move |context: AuthContext<'_>| {
+            state.lock().authorize(context)
+        }));
+        let state = Arc::clone(&watch.0);
+        conn.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || state.lock().must_stop()));
+        watch
+    }
+
+    pub(super) fn begin(&self, guard: Option<Guard>, closed: Arc<AtomicBool>) -> OnDuty<'_> {
+        self.0.lock().duty = Some(Duty {
+            guard,
+            closed,
+            situation: Situation::default(),
+        });
+        OnDuty(self)
+    }
+
+    /// Changes the circumstances of what runs next.
+    pub(super) fn set_situation(&self, situation: Situation) {
+        let mut state = self.0.lock();
+        state.denied = None;
+        if let Some(duty) = &mut state.duty {
+            duty.situation = situation;
+        }
+    }
+
+    /// Looks at the guard outside a statement, before one is begun.
+    pub(super) fn check(&self) -> Option<Interruption> {
+        let mut state = self.0.lock();
+        state.must_stop();
+        state.interruption.take()
+    }
+
+    /// Why the last statement was refused, if it was.
+    pub(super) fn take_denial(&self) -> Option<String> {
+        self.0.lock().denied.take()
+    }
+
+    /// Why the last statement was stopped, if it was.
+    pub(super) fn take_interruption(&self) -> Option<Interruption> {
+        self.0.lock().interruption.take()
+    }
+
+    pub(super) fn settings(&self) -> Vec<&'static str> {
+        self.0.lock().settings.clone()
+    }
+
+    /// Temporary tables and the like live and die with the connection.
+    pub(crate) fn has_temporary_objects(&self) -> bool {
+        self.0.lock().has_temporary_objects
+    }
+}
+
+impl State {
+    fn authorize(&mut self, context: AuthContext<'_>) -> Authorization {
+        let Some(duty) = &self.duty else {
+            return Authorization::Allow;
+        };
+        match policy::judge(context.action, duty.situation) {
+            Verdict::Allow => Authorization::Allow,
+            Verdict::AllowSetting(name) => {
+                if !self.settings.contains(&name) {
+                    self.settings.push(name);
+                }
+                Authorization::Allow
+            }
+            Verdict::AllowTemporary => {
+                self.has_temporary_objects = true;
+                Authorization::Allow
+            }
+            Verdict::Ignore => Authorization::Ignore,
+            Verdict::Deny(reason) => {
+                self.denied.get_or_insert(reason);
+                Authorization::Deny
+            }
+        }
+    }
+
+    fn must_stop(&mut self) -> bool {
+        let Some(duty) = &mut self.duty else {
+            return false;
+        };
+        let answer = if duty.closed.load(Ordering::Acquire) {
+            Some(Interruption::Closing)
+        } else {
+            duty.guard.as_mut().and_then(|guard| guard())
+        };
+        self.interruption = self.interruption.or(answer);
+        answer.is_some()
+    }
+}

@@ -12,10 +12,11 @@
 
 mod database;
 mod directory;
+mod disk;
 mod failure;
+mod files;
 mod group_commit;
 mod lane;
-mod new_file;
 mod open_file;
 mod options;
 mod pool;
@@ -35,6 +36,7 @@ mod tests;
 
 pub use database::Database;
 pub use directory::{ActorRecord, Directory, ListQuery, NewActor};
+pub use disk::{Disk, DiskCall, DiskOp, Fault, Faults, Verdict};
 pub use options::{StoreOptions, descriptor_limit};
 pub use queue_batch::{
     Buried, Deliveries, Delivery, NewMessage, QueueBatch, QueueLedger, QueueOutcome, QueueStats,

@@ -7,8 +7,7 @@
 //!
 //! Does not know about lanes, limits or callers.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::ptr::NonNull;
 use std::time::Duration;
 
@@ -19,9 +18,10 @@ use rusqlite::{Connection, DatabaseName, OpenFlags, ffi};
 use tokio::sync::oneshot;
 
 use crate::failure::{SqlResult, storage_failed};
+use crate::files::{Files, log_size};
 use crate::group_commit::roll_back;
+use crate::schema;
 use crate::sql::UserConnection;
-use crate::{new_file, schema};
 
 /// Exclusive locking keeps the WAL index in this process's memory: no `-shm`
 /// file, one descriptor less per database. Sizes: the cache is bounded to 1 MiB
@@ -59,10 +59,10 @@ pub(crate) struct OpenFile {
 
 impl OpenFile {
     /// Opens the existing file at `path` and brings its schema up to date.
-    pub(crate) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(files: &Files, path: &Path) -> Result<Self> {
         let doing = "open the database";
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = Connection::open_with_flags(path, flags).sql(doing)?;
+        let conn = files.disk.connect(path, flags).sql(doing)?;
         conn.busy_timeout(BUSY_TIMEOUT).sql(doing)?;
         conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
             .sql(doing)?;
@@ -133,19 +133,23 @@ impl OpenFile {
     /// the copy in memory afterwards and must be dropped without further use.
     ///
     /// Must not be called inside a transaction.
-    pub(crate) fn publish(&self, path: &Path) -> Result<()> {
+    pub(crate) fn publish(&self, files: &Files, path: &Path) -> Result<()> {
         let image = self
             .conn
             .serialize(DatabaseName::Main)
             .sql("read the new database")?;
-        new_file::publish(path, &image)
+        files.publish(path, &image)
     }
 
     /// Closes the database so that everything committed is in its files. On
     /// failure the file is handed back if it holds what is nowhere else.
-    pub(crate) fn put_away(mut self: Box<Self>, path: &Path) -> Result<(), (Box<Self>, Error)> {
+    pub(crate) fn put_away(
+        mut self: Box<Self>,
+        files: &Files,
+        path: &Path,
+    ) -> Result<(), (Box<Self>, Error)> {
         if self.corked {
-            return self.publish(path).map_err(|error| (self, error));
+            return self.publish(files, path).map_err(|error| (self, error));
         }
         if let Err(error) = self.trim_log(path) {
             // The commits are safe in the log; the next close tries again.
@@ -159,8 +163,7 @@ impl OpenFile {
     }
 
     fn trim_log(&self, path: &Path) -> Result<()> {
-        let size = std::fs::metadata(sidecar(path, "-wal")).map_or(0, |log| log.len());
-        if size <= LOG_LEFT_AT_CLOSE && !self.suspect {
+        if log_size(path) <= LOG_LEFT_AT_CLOSE && !self.suspect {
             return Ok(());
         }
         self.conn
@@ -180,20 +183,5 @@ fn sqlite_copy(bytes: &[u8]) -> Result<OwnedData> {
     unsafe {
         std::ptr::copy_nonoverlapping(bytes.as_ptr(), memory.as_ptr(), bytes.len());
         Ok(OwnedData::from_raw_nonnull(memory, bytes.len()))
-    }
-}
-
-/// The companion of a database file, such as its log.
-pub(crate) fn sidecar(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    name.into()
-}
-
-/// Removes a file that may be absent.
-pub(crate) fn remove_if_present(path: &Path) -> io::Result<()> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
     }
 }

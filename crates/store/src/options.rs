@@ -2,6 +2,8 @@
 //!
 //! Only numbers live here; nothing is opened or started.
 
+use crate::disk::Disk;
+
 /// Threads that run SQLite when nothing else is asked for.
 const DEFAULT_LANES: usize = 4;
 
@@ -23,6 +25,8 @@ pub struct StoreOptions {
     /// process's descriptor limit, between 8 and 128. Exceeded only while more
     /// databases than this are inside a transaction.
     pub max_open: usize,
+    /// The disk; tests may direct its failures.
+    pub disk: Disk,
 }
 
 impl Default for StoreOptions {
@@ -30,6 +34,7 @@ impl Default for StoreOptions {
         Self {
             lanes: DEFAULT_LANES,
             max_open: max_open_for(descriptor_limit()),
+            disk: Disk::real(),
         }
     }
 }

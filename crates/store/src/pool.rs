@@ -83,7 +83,8 @@ impl Pool {
             drop(state);
             let closed = self.close(victim);
             state = self.state.lock();
-            if !closed {
+            if let Err(rest) = closed {
+                state.idle.push(rest);
                 break;
             }
         }
@@ -95,7 +96,8 @@ impl Pool {
         self.state.lock().open -= 1;
     }
 
-    /// Closes every idle file; used by lanes at their end.
+    /// Closes every idle file; used by lanes at their end. A start that was not
+    /// committed and cannot be made durable is lost, as in a crash.
     pub(crate) fn close_idle(&self) {
         loop {
             let mut state = self.state.lock();
@@ -106,37 +108,28 @@ impl Pool {
             victim.file.roll_back();
             let parked = victim.slot.user.lock().coordinator.abandon();
             parked.into_iter().for_each(|job| job.refuse(closed()));
-            if !self.close(victim) {
-                // The disk refuses and the program ends: nothing more to do.
-                return;
+            if let Err(rest) = self.close(victim) {
+                drop(rest);
+                self.release();
             }
         }
     }
 
-    /// Closes a victim outside the lock. False if that was impossible and the
-    /// file had to stay open.
-    fn close(&self, victim: Idle) -> bool {
+    /// Closes a victim outside the lock. Hands it back if it holds what could
+    /// not be made durable.
+    fn close(&self, victim: Idle) -> Result<(), Idle> {
         let Idle { slot, file } = victim;
         slot.user.lock().detach(&file);
-        let outcome = file.put_away(&slot.path);
+        let outcome = file.put_away(&slot.shared.files, &slot.path);
         let mut state = self.state.lock();
         state
             .leaving
             .retain(|leaving| *leaving != Arc::as_ptr(&slot));
         self.left.notify_all();
-        match outcome {
-            Ok(()) => {
-                state.open -= 1;
-                // The slot may be the last of its path; its end takes other locks.
-                drop(state);
-                true
-            }
-            Err((file, error)) => {
-                tracing::warn!(path = %slot.path.display(), %error, "could not close an idle database");
-                state.idle.push(Idle { slot, file });
-                false
-            }
-        }
+        outcome.map(|()| state.open -= 1).map_err(|(file, error)| {
+            tracing::warn!(path = %slot.path.display(), %error, "could not close an idle database");
+            Idle { slot, file }
+        })
     }
 }
 

@@ -12,7 +12,6 @@ use parking_lot::MutexGuard;
 use tokio::sync::oneshot;
 
 use crate::failure::closed;
-use crate::new_file;
 use crate::open_file::OpenFile;
 use crate::slot::Slot;
 use crate::sql::UserSide;
@@ -63,10 +62,10 @@ impl<'a> Session<'a> {
     /// cannot bring back a destroyed actor.
     pub(crate) fn file(&mut self) -> Result<&mut OpenFile> {
         if self.file.is_none() {
-            if !new_file::exists(&self.slot.path)? {
+            if !self.shared.files.exists(&self.slot.path)? {
                 return Err(closed());
             }
-            self.admit(|slot| OpenFile::open(&slot.path))?;
+            self.admit(|slot| OpenFile::open(&slot.shared.files, &slot.path))?;
         }
         self.file.as_deref_mut().ok_or_else(closed)
     }
@@ -102,7 +101,7 @@ impl<'a> Session<'a> {
         // A start that was never finished and never closed: keep what it wrote,
         // and let this one see an ordinary database.
         self.uncork()?;
-        if self.file.is_none() && !new_file::exists(&self.slot.path)? {
+        if self.file.is_none() && !self.shared.files.exists(&self.slot.path)? {
             let template = self.shared.template()?;
             self.admit(|_| OpenFile::create(template))?;
             return Ok(Startup::bootstrapped());
@@ -155,7 +154,7 @@ impl<'a> Session<'a> {
             drop(file);
             self.shared.pool.release();
         }
-        new_file::remove(&self.slot.path)
+        self.shared.files.remove(&self.slot.path)
     }
 
     pub(crate) fn roll_back(&mut self) {
@@ -198,7 +197,7 @@ impl<'a> Session<'a> {
         };
         self.user.detach(&file);
         let waiters = std::mem::take(&mut file.uncork_waiters);
-        let outcome = match file.put_away(&self.slot.path) {
+        let outcome = match file.put_away(&self.shared.files, &self.slot.path) {
             Ok(()) => {
                 self.shared.pool.release();
                 Ok(())

@@ -16,6 +16,7 @@ use tokio::sync::watch;
 
 use crate::database::Database;
 use crate::failure::closed;
+use crate::files::Files;
 use crate::lane;
 use crate::options::StoreOptions;
 use crate::pool::Pool;
@@ -94,11 +95,14 @@ pub(crate) struct Shared {
     slots: Mutex<HashMap<Arc<Path>, Weak<Slot>>>,
     template: OnceLock<Box<[u8]>>,
     pub(crate) running_lanes: watch::Sender<usize>,
+    /// Last, because connections must be gone before the layer they use.
+    pub(crate) files: Files,
 }
 
 impl Shared {
     fn new(options: &StoreOptions) -> Self {
         Self {
+            files: Files::new(options.disk.clone()),
             pool: Pool::new(options.max_open.max(1)),
             ready: Mutex::default(),
             ready_changed: Condvar::new(),

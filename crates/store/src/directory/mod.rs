@@ -23,6 +23,7 @@ use greenroom_error::{Error, Result, code};
 use rusqlite::Connection;
 use serde_json::json;
 
+use crate::disk::Disk;
 pub use record::{ActorRecord, ListQuery, NewActor};
 use writer::{Answer, Writer};
 
@@ -40,7 +41,12 @@ impl Directory {
     /// Opens the file, creating it and its folder if needed. It must be on a
     /// disk of this machine, and no other process may have it open.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self> {
-        let writer = Writer::start(path.into()).await?;
+        Self::open_on(Disk::real(), path).await
+    }
+
+    /// As [`open`](Self::open), on a disk whose failures may be directed.
+    pub async fn open_on(disk: Disk, path: impl Into<PathBuf>) -> Result<Self> {
+        let writer = Writer::start(disk, path.into()).await?;
         Ok(Self { writer })
     }
 

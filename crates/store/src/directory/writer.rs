@@ -15,6 +15,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{mpsc, oneshot};
 
 use super::sql;
+use crate::disk::Disk;
 use crate::failure::{IoResult, SqlResult, closed, storage_failed};
 use crate::group_commit::{self, Aftermath, Unit};
 
@@ -65,14 +66,14 @@ trait Call: Unit {
 }
 
 impl Writer {
-    pub(super) async fn start(path: PathBuf) -> Result<Self> {
+    pub(super) async fn start(disk: Disk, path: PathBuf) -> Result<Self> {
         let (line, calls) = mpsc::channel(LINE);
         let (ready, opened) = oneshot::channel();
         let leap = Leap::default();
         let for_thread = leap.clone();
         let thread = std::thread::Builder::new()
             .name("gr-directory".to_owned())
-            .spawn(move || match open(&path).map_err(not_an_actor) {
+            .spawn(move || match open(&disk, &path).map_err(not_an_actor) {
                 Ok(conn) => {
                     let _ = ready.send(Ok(()));
                     serve(conn, calls, &for_thread);
@@ -126,14 +127,14 @@ impl Writer {
     }
 }
 
-fn open(path: &Path) -> Result<Connection> {
+fn open(disk: &Disk, path: &Path) -> Result<Connection> {
     if let Some(folder) = path.parent() {
         std::fs::create_dir_all(folder).file("create the data folder")?;
     }
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let conn = Connection::open_with_flags(path, flags).sql("open the directory")?;
+    let conn = disk.connect(path, flags).sql("open the directory")?;
     sql::prepare(&conn)?;
     Ok(conn)
 }

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use super::fixture::{Fixture, conn_row, in_line, initialised, inspect, state_only, stored_state};
 use crate::failure::SqlResult;
-use crate::open_file::sidecar;
+use crate::files::beside;
 use crate::{SaveBatch, Snapshot, Store, StoreOptions};
 
 #[tokio::test]
@@ -109,7 +109,7 @@ async fn a_long_log_is_folded_into_the_file_at_close() {
         database.save(state_only(&state)).await.unwrap();
     }
     database.close().await.unwrap();
-    let log = fs::metadata(sidecar(&fixture.path("a"), "-wal")).unwrap();
+    let log = fs::metadata(beside(&fixture.path("a"), "-wal")).unwrap();
     assert_eq!(log.len(), 0);
     assert_eq!(stored_state(&database).await.unwrap().len(), 100_000);
 }

@@ -1,5 +1,7 @@
 //! Behaviour of the store through its public handles, on real files.
 
+mod crashes;
+mod disk_faults;
 pub(crate) mod fixture;
 mod lifecycle;
 mod new_database;

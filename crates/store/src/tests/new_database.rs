@@ -6,8 +6,7 @@ use greenroom_error::code;
 use rusqlite::Connection;
 
 use super::fixture::{Fixture, in_line, initialised, inspect, state_only, stored_state};
-use crate::new_file::NEW;
-use crate::open_file::sidecar;
+use crate::files::{NEW, beside};
 
 #[tokio::test]
 async fn a_first_start_leaves_no_file_until_it_is_committed() {
@@ -21,7 +20,7 @@ async fn a_first_start_leaves_no_file_until_it_is_committed() {
 
     database.commit_startup().await.unwrap();
     assert!(fixture.path("a").exists());
-    assert!(!sidecar(&fixture.path("a"), NEW).exists());
+    assert!(!beside(&fixture.path("a"), NEW).exists());
     assert_eq!(stored_state(&database).await.as_deref(), Some("one"));
 }
 
@@ -116,17 +115,17 @@ async fn leftovers_of_a_crash_are_no_obstacle() {
     let path = fixture.path("a");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(&path, b"").unwrap();
-    fs::write(sidecar(&path, NEW), b"half an image").unwrap();
-    fs::write(sidecar(&path, "-wal"), b"").unwrap();
-    fs::write(sidecar(&path, "-journal"), b"stale").unwrap();
+    fs::write(beside(&path, NEW), b"half an image").unwrap();
+    fs::write(beside(&path, "-wal"), b"").unwrap();
+    fs::write(beside(&path, "-journal"), b"stale").unwrap();
 
     let database = fixture.database("a");
     assert!(database.start().await.unwrap().bootstrapped);
     database.save(initialised("one")).await.unwrap();
     database.commit_startup().await.unwrap();
     assert_eq!(stored_state(&database).await.as_deref(), Some("one"));
-    assert!(!sidecar(&path, NEW).exists());
-    assert!(!sidecar(&path, "-journal").exists());
+    assert!(!beside(&path, NEW).exists());
+    assert!(!beside(&path, "-journal").exists());
 }
 
 #[tokio::test]
@@ -134,7 +133,7 @@ async fn a_log_without_its_database_is_not_taken_for_a_new_actor() {
     let fixture = Fixture::new();
     let path = fixture.path("a");
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(sidecar(&path, "-wal"), b"frames").unwrap();
+    fs::write(beside(&path, "-wal"), b"frames").unwrap();
     let error = fixture.database("a").start().await.unwrap_err();
     assert!(error.is(&code::ACTOR_CORRUPT), "{error}");
 }
@@ -161,7 +160,7 @@ async fn a_new_file_is_marked_for_a_write_ahead_log_and_has_none() {
     fixture.existing("a", "one").await;
     let header = fs::read(fixture.path("a")).unwrap();
     assert_eq!(&header[18..20], [2, 2]);
-    assert!(!sidecar(&fixture.path("a"), "-wal").exists());
+    assert!(!beside(&fixture.path("a"), "-wal").exists());
 }
 
 fn batch(

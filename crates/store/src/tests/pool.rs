@@ -8,6 +8,7 @@ fn small() -> StoreOptions {
     StoreOptions {
         lanes: 2,
         max_open: 4,
+        ..StoreOptions::default()
     }
 }
 
@@ -36,14 +37,14 @@ async fn many_live_databases_share_few_open_files() {
 #[tokio::test]
 async fn concurrent_use_of_many_databases_loses_nothing() {
     let fixture = Fixture::with(small());
-    let tasks: Vec<_> = (0..64)
+    let tasks: Vec<_> = (0..32)
         .map(|number| {
             let database = fixture.database(&number.to_string());
             tokio::spawn(async move {
                 database.start().await.unwrap();
                 database.save(initialised("0")).await.unwrap();
                 database.commit_startup().await.unwrap();
-                for round in 1..=10 {
+                for round in 1..=5 {
                     database.save(state_only(&round.to_string())).await.unwrap();
                 }
             })
@@ -53,9 +54,9 @@ async fn concurrent_use_of_many_databases_loses_nothing() {
         task.await.unwrap();
     }
     assert!(fixture.store.open_count() <= 4);
-    for number in 0..64 {
+    for number in 0..32 {
         let state = stored_state(&fixture.database(&number.to_string())).await;
-        assert_eq!(state.as_deref(), Some("10"));
+        assert_eq!(state.as_deref(), Some("5"));
     }
 }
 

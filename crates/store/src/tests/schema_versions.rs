@@ -24,6 +24,7 @@ fn write_file(fixture: &Fixture, name: &str, script: &str) -> Connection {
     let path = fixture.path(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let conn = Connection::open(path).unwrap();
+    conn.execute_batch("PRAGMA synchronous = OFF").unwrap();
     conn.execute_batch(script).unwrap();
     conn
 }

@@ -1,0 +1,149 @@
+//! The files of databases: whether one exists, how a new one comes into being,
+//! how one goes.
+//!
+//! A new database appears at once or not at all: the whole image is written and
+//! synced under a temporary name, then renamed. There is no instant at which the
+//! final name holds half a file.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use greenroom_error::Result;
+use parking_lot::Mutex;
+
+use crate::disk::Disk;
+use crate::failure::{IoResult, corrupt};
+
+/// Suffix of the temporary name.
+pub(crate) const NEW: &str = "-new";
+
+/// Suffix of the write-ahead log.
+pub(crate) const LOG: &str = "-wal";
+
+/// Files SQLite keeps beside a database.
+const COMPANIONS: [&str; 3] = [LOG, "-journal", "-shm"];
+
+/// Offsets of the two header bytes that say how a file is journalled, and the
+/// value that means "write-ahead log". The image comes from memory, where there
+/// is no log.
+const JOURNAL_BYTES: std::ops::Range<usize> = 18..20;
+const WRITE_AHEAD_LOG: u8 = 2;
+
+/// The files of one store.
+pub(crate) struct Files {
+    pub(crate) disk: Disk,
+    /// Held while a folder is made and its name synced. Whoever puts a file into
+    /// a folder passes through it before calling the file durable, so that no
+    /// file is durable in a folder that is not.
+    making_folder: Mutex<()>,
+}
+
+impl Files {
+    pub(crate) fn new(disk: Disk) -> Self {
+        Self {
+            disk,
+            making_folder: Mutex::default(),
+        }
+    }
+
+    /// Whether a database exists at `path`.
+    ///
+    /// An empty file counts as absent: a database never has one. Absent with a
+    /// log beside it is an error, because then the file was lost and not never
+    /// there.
+    pub(crate) fn exists(&self, path: &Path) -> Result<bool> {
+        if size(path).file("look for the database")? > 0 {
+            return Ok(true);
+        }
+        if size(&beside(path, LOG)).file("look for the log")? > 0 {
+            return Err(corrupt(
+                "the database file is missing, but its log is there",
+            ));
+        }
+        Ok(false)
+    }
+
+    /// Writes `image` as the database at `path`, durable when this returns.
+    pub(crate) fn publish(&self, path: &Path, image: &[u8]) -> Result<()> {
+        self.write_out(path, image).file("write the new database")
+    }
+
+    fn write_out(&self, path: &Path, image: &[u8]) -> io::Result<()> {
+        let disk = &self.disk;
+        let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let temporary = beside(path, NEW);
+        let mut file = match File::create(&temporary) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.make_folder(folder)?;
+                File::create(&temporary)?
+            }
+            other => other?,
+        };
+        let (head, rest) = image.split_at(JOURNAL_BYTES.start);
+        let rest = &rest[JOURNAL_BYTES.len()..];
+        for part in [
+            head,
+            &[WRITE_AHEAD_LOG; JOURNAL_BYTES.end - JOURNAL_BYTES.start],
+            rest,
+        ] {
+            disk.write_all(&mut file, &temporary, part)?;
+        }
+        disk.sync_file(&file, &temporary)?;
+        // SQLite would replay a log left here by an earlier file.
+        for suffix in COMPANIONS {
+            disk.delete(&beside(path, suffix))?;
+        }
+        disk.rename(&temporary, path)?;
+        disk.sync_folder(folder)?;
+        drop(self.making_folder.lock());
+        Ok(())
+    }
+
+    /// Creates a folder and those above it, and makes their names durable.
+    fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        let _making = self.making_folder.lock();
+        let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
+        let missing: Vec<_> = folder.ancestors().take_while(is_missing).collect();
+        fs::create_dir_all(folder)?;
+        for made in missing {
+            made.parent()
+                .map_or(Ok(()), |above| self.disk.sync_folder(above))?;
+        }
+        Ok(())
+    }
+
+    /// Deletes a database with everything beside it. The file itself goes last,
+    /// so that an interrupted delete leaves a database and not a log without one.
+    pub(crate) fn remove(&self, path: &Path) -> Result<()> {
+        let delete = || {
+            for suffix in COMPANIONS.iter().chain([&NEW]) {
+                self.disk.delete(&beside(path, suffix))?;
+            }
+            self.disk.delete(path)
+        };
+        delete().file("delete the database")
+    }
+}
+
+/// Size of the file at `path`; 0 if there is none.
+fn size(path: &Path) -> io::Result<u64> {
+    match fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(io::Error::other("not a regular file")),
+        Ok(found) => Ok(found.len()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+        Err(error) => Err(error),
+    }
+}
+
+/// Bytes of a database's write-ahead log.
+pub(crate) fn log_size(path: &Path) -> u64 {
+    size(&beside(path, LOG)).unwrap_or(0)
+}
+
+/// A file beside a database, such as its log.
+pub(crate) fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}

@@ -177,6 +177,19 @@ export declare class CoreRegistry {
   serveListener(listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null): Promise<undefined>
   /** Handles one serverless request; the body of the answer comes as events. */
   handleServerlessRequest(req: JsServerlessRequest, onStreamEvent: (...args: any[]) => any, cancelToken: CancellationToken, config: JsServeConfig): Promise<JsServerlessResponseHead>
+  /**
+   * Opens the HTTP port of an embedded registry and keeps the process alive
+   * until it closes. Rejects with `host/port_unavailable`; a registry that
+   * listens already, with `napi/invalid_state`.
+   */
+  listenEmbedded(config?: JsListenConfig | undefined | null): Promise<JsListenAddress>
+  /**
+   * Closes the port: running requests get some seconds, then are cut. Without
+   * an open port it resolves at once.
+   */
+  closeListener(): Promise<void>
+  /** Whether the open port keeps the process alive; it does by default. */
+  refListener(referenced: boolean): void
   /** Runs an action and resolves to its output. `args` is a CBOR array. */
   localAction(target: JsLocalTarget, name: string, args: Buffer, options?: JsLocalCallOptions | undefined | null): Promise<Buffer>
   /**
@@ -601,6 +614,24 @@ export interface JsKvEntry {
 export interface JsKvListOptions {
   reverse?: boolean
   limit?: number
+}
+
+export interface JsListenAddress {
+  /** Address, without brackets. */
+  host: string
+  port: number
+  /** Base URL for clients on this machine. */
+  url: string
+}
+
+export interface JsListenConfig {
+  /**
+   * Address or name to listen on. Default this machine only: 127.0.0.1, and
+   * `[::1]` where that exists.
+   */
+  host?: string
+  /** Default 6420; 0 lets the system choose. */
+  port?: number
 }
 
 export interface JsListenerConfig {

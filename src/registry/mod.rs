@@ -2,6 +2,7 @@
 
 mod embedded;
 mod engine;
+mod listener;
 mod local;
 mod manual_clock;
 mod phase;
@@ -33,6 +34,7 @@ struct Registry {
     board: PhaseBoard,
     /// Taken by the host that starts.
     factories: Mutex<Factories>,
+    listening: listener::Listening,
 }
 
 impl Registry {
@@ -46,6 +48,7 @@ impl Registry {
             return;
         };
         embedded.shutdown().await;
+        drop(self.listening.take());
         self.board.finish_shutdown();
     }
 }
@@ -58,6 +61,7 @@ impl CoreRegistry {
         Self(Arc::new(Registry {
             board: PhaseBoard::default(),
             factories: Mutex::default(),
+            listening: listener::Listening::default(),
         }))
     }
 

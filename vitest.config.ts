@@ -16,7 +16,7 @@ export default defineConfig({
       {
         test: {
           name: "addon",
-          include: ["__test__/*.test.ts", "__test__/child-process/*.test.ts"],
+          include: ["__test__/*.test.ts", "__test__/native/*.test.ts", "__test__/child-process/*.test.ts"],
           testTimeout: 30_000,
         },
       },

@@ -11,6 +11,7 @@ mod task_gate;
 use std::sync::Arc;
 
 use greenroom_core::ActorWorkKind;
+use greenroom_error::{Error, Result};
 use greenroom_wire::ActorId;
 use tokio_util::sync::CancellationToken;
 
@@ -62,6 +63,14 @@ impl ActorShared {
     /// The generation's shutdown began, or its event loop ended.
     pub(crate) fn aborted(&self) -> bool {
         self.ctx.aborted() || self.ended.is_cancelled()
+    }
+
+    /// The adapter's event loop is there to take events.
+    pub(crate) fn check_live(&self) -> Result<()> {
+        if self.ended.is_cancelled() {
+            return Err(Error::not_configured("actor event inbox"));
+        }
+        Ok(())
     }
 
     /// Resolves when [`ActorShared::aborted`] becomes true.

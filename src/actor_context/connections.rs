@@ -75,6 +75,7 @@ impl ActorContext {
         let shared = self.shared.clone();
         enter(&env, |scope| {
             promise(scope, async move {
+                shared.check_live()?;
                 let request = request.map(Request::try_from).transpose()?;
                 let options = ConnectOptions {
                     params: params.0,
@@ -99,7 +100,11 @@ impl ActorContext {
 
     /// The same for each connection that the predicate, called with `{conn}`,
     /// says yes to.
-    #[napi(catch_unwind, ts_args_type = "predicate: (...args: any[]) => any")]
+    #[napi(
+        catch_unwind,
+        ts_args_type = "predicate: (...args: any[]) => any",
+        ts_return_type = "Promise<void>"
+    )]
     pub fn disconnect_conns(&self, env: Env, predicate: Unknown<'_>) -> napi::Result<Promise<()>> {
         enter(&env, |scope| {
             let predicate = scope.value(napi::JsValue::raw(&predicate));

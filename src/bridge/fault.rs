@@ -12,6 +12,8 @@ pub(crate) enum Fault {
     /// environment: rethrow it by returning, or take it.
     Pending,
     Error(Error),
+    /// A mistake in the use of the addon that stays an ordinary error.
+    Plain(napi::Error),
 }
 
 impl From<Error> for Fault {
@@ -25,7 +27,7 @@ impl From<napi::Error> for Fault {
         if error.status == Status::PendingException {
             Self::Pending
         } else {
-            Self::Error(Error::internal(error.reason.clone()))
+            Self::Plain(error)
         }
     }
 }
@@ -43,6 +45,7 @@ impl From<Fault> for napi::Error {
         match fault {
             Fault::Pending => napi::Error::from_status(Status::PendingException),
             Fault::Error(error) => to_napi(&error),
+            Fault::Plain(error) => error,
         }
     }
 }

@@ -315,6 +315,16 @@ pub(super) fn new_array_buffer(env: Env, bytes: &[u8]) -> JsResult<Raw> {
     Ok(out)
 }
 
+/// A `Uint8Array` over the whole of an `ArrayBuffer`.
+pub(super) fn uint8_array(env: Env, length: usize, buffer: Raw) -> JsResult<Raw> {
+    let mut out = ptr::null_mut();
+    let element = sys::TypedarrayType::uint8_array;
+    // SAFETY: as in `calls`.
+    let status = unsafe { sys::napi_create_typedarray(env, element, length, buffer, 0, &mut out) };
+    check(status, "create a Uint8Array")?;
+    Ok(out)
+}
+
 pub(super) fn bigint_words(env: Env, negative: bool, words: &[u64]) -> JsResult<Raw> {
     let mut out = ptr::null_mut();
     // SAFETY: as in `calls`; `words` is valid for its length.

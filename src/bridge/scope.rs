@@ -99,6 +99,12 @@ impl<'s> Scope<'s> {
         raw::new_array_buffer(self.env, bytes).map(|v| self.value(v))
     }
 
+    /// A `Uint8Array` with memory of its own.
+    pub(crate) fn uint8_array(&self, bytes: &[u8]) -> JsResult<Value<'s>> {
+        let buffer = raw::new_array_buffer(self.env, bytes)?;
+        raw::uint8_array(self.env, bytes.len(), buffer).map(|v| self.value(v))
+    }
+
     pub(crate) fn date(&self, ms: f64) -> JsResult<Value<'s>> {
         raw::date(self.env, ms).map(|v| self.value(v))
     }
@@ -178,6 +184,7 @@ impl<'s> Scope<'s> {
     pub(crate) fn error_of(&self, fault: Fault) -> Error {
         match fault {
             Fault::Error(error) => error,
+            Fault::Plain(error) => Error::internal(error.reason.clone()),
             Fault::Pending => match raw::exception(self.env) {
                 Ok(thrown) => self.thrown(self.value(thrown)),
                 // A thread that is being terminated lets nothing be taken.

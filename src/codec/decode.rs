@@ -45,7 +45,7 @@ impl<'s> Decoder<'_, 's> {
             1 => self.negative(head.argument),
             2 => {
                 let bytes = self.reader.string(head).map_err(malformed)?;
-                self.scope.buffer(&bytes)
+                self.scope.uint8_array(&bytes)
             }
             3 => {
                 let text = self.reader.text(head).map_err(malformed)?;

@@ -43,7 +43,7 @@ pub(super) fn text_tag<'s>(scope: &Scope<'s>, name: &str, text: &str) -> JsResul
     let bytes = BASE64.decode(text);
     let bytes = bytes.map_err(|_| malformed(format!("{name} does not hold base64")))?;
     if name == UINT8_ARRAY {
-        scope.buffer(&bytes)
+        scope.uint8_array(&bytes)
     } else {
         scope.new_array_buffer(&bytes)
     }

@@ -2,8 +2,9 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { bridged, decode, encode, event, failure, native, nothingToSave, stage } from "./addon";
 
-/** An object with this `then`, which is what the tests that use it are about. */
-const thenable = (then: unknown) => Object.defineProperty({}, "then", { value: then });
+/** An object with this `then`: foreign promises are what its users are about. */
+// biome-ignore lint/suspicious/noThenProperty: it is what this is for
+const thenable = (then: PropertyDescriptor) => Object.defineProperty({}, "then", then);
 
 const facts = (error: any) => [error.group, error.code];
 
@@ -90,7 +91,7 @@ describe("an action", () => {
     [
       "returns a thenable that throws",
       () =>
-        Object.defineProperty({}, "then", {
+        thenable({
           get() {
             throw new Error("getter");
           },
@@ -99,7 +100,7 @@ describe("an action", () => {
     ],
     [
       "returns a thenable that rejects",
-      () => thenable((_: unknown, no: (e: unknown) => void) => no(new Error("thenable"))),
+      () => thenable({ value: (_: unknown, no: (e: unknown) => void) => no(new Error("thenable")) }),
       "Error: thenable",
     ],
     ["returns undefined", () => undefined, "must return a Buffer or Uint8Array"],
@@ -119,7 +120,7 @@ describe("an action", () => {
       actions: {
         array: () => new Uint8Array([0x01]),
         view: () => new Uint8Array([9, 0x02, 9]).subarray(1, 2),
-        thenable: () => thenable((yes: (v: unknown) => void) => yes(encode(3))),
+        thenable: () => thenable({ value: (yes: (v: unknown) => void) => yes(encode(3)) }),
         large: () => encode("x".repeat(100_000)),
         empty: () => Buffer.alloc(0),
       },

@@ -135,6 +135,7 @@ impl Registry {
         tokio::select! {
             () = bridge.closed() => {
                 embedded.host.crash().await;
+                drop(self.listening.take());
                 self.board.finish_shutdown();
             }
             () = self.board.until_shut_down() => {}

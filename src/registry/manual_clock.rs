@@ -99,6 +99,7 @@ impl CoreRegistry {
             promise(scope, async move {
                 if let Some(embedded) = registry.board.begin_shutdown().await {
                     embedded.host.crash().await;
+                    drop(registry.listening.take());
                     registry.board.finish_shutdown();
                 }
                 Ok::<_, Error>(())

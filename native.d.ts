@@ -16,7 +16,7 @@ export declare class ActorContext {
    * The same for each connection that the predicate, called with `{conn}`,
    * says yes to.
    */
-  disconnectConns(predicate: (...args: any[]) => any): Promise<undefined>
+  disconnectConns(predicate: (...args: any[]) => any): Promise<void>
   /**
    * Sends an event to every connection that subscribed to it. `args` is a
    * CBOR array.
@@ -172,9 +172,9 @@ export declare class CoreRegistry {
   /** Joins a Rivet Engine; pending until shutdown. */
   serve(config: JsServeConfig): Promise<void>
   /** Serves the program's own HTTP handler; pending until shutdown. */
-  serveApplicationListener(listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig): Promise<undefined>
+  serveApplicationListener(listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig): Promise<void>
   /** Serves serverless requests over HTTP; pending until shutdown. */
-  serveListener(listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null): Promise<undefined>
+  serveListener(listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null): Promise<void>
   /** Handles one serverless request; the body of the answer comes as events. */
   handleServerlessRequest(req: JsServerlessRequest, onStreamEvent: (...args: any[]) => any, cancelToken: CancellationToken, config: JsServeConfig): Promise<JsServerlessResponseHead>
   /**

@@ -69,7 +69,8 @@ impl CoreRegistry {
     /// Serves the program's own HTTP handler; pending until shutdown.
     #[napi(
         catch_unwind,
-        ts_args_type = "listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig"
+        ts_args_type = "listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig",
+        ts_return_type = "Promise<void>"
     )]
     pub fn serve_application_listener(
         &self,
@@ -84,7 +85,8 @@ impl CoreRegistry {
     /// Serves serverless requests over HTTP; pending until shutdown.
     #[napi(
         catch_unwind,
-        ts_args_type = "listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null"
+        ts_args_type = "listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null",
+        ts_return_type = "Promise<void>"
     )]
     pub fn serve_listener(
         &self,

@@ -2,36 +2,29 @@
 
 use std::convert::Infallible;
 use std::pin::pin;
-use std::sync::Arc;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio_util::sync::CancellationToken;
 
+use super::listener::Door;
 use super::options::ListenOptions;
 use super::service;
 use super::stall::StallGuard;
 use super::timer::ClockTimer;
-use crate::shared::Shared;
 
 /// Longest head of a request, and the most that one read of a socket takes.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
 
 /// Serves until the client goes, something is wrong with what it sends, or the
 /// port closes; then the request at hand is still answered.
-pub(super) async fn serve(
-    shared: Arc<Shared>,
-    stream: TcpStream,
-    options: ListenOptions,
-    closing: CancellationToken,
-) {
-    let clock = shared.clock().clone();
+pub(super) async fn serve(door: Door, stream: TcpStream, options: ListenOptions) {
+    let clock = door.shared.clock().clone();
     let stream = StallGuard::new(stream, clock.clone(), options.stall_timeout);
     let service = service_fn(|request| {
-        let shared = Arc::clone(&shared);
-        async move { Ok::<_, Infallible>(service::respond(&shared, request).await) }
+        let door = door.clone();
+        async move { Ok::<_, Infallible>(service::respond(&door, request).await) }
     });
     let mut builder = http1::Builder::new();
     builder
@@ -39,11 +32,13 @@ pub(super) async fn serve(
         .header_read_timeout(options.header_timeout)
         .max_buf_size(BUFFER_BYTES_MAX)
         .pipeline_flush(true);
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = builder
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = pin!(connection);
     let served = tokio::select! {
         served = connection.as_mut() => served,
-        () = closing.cancelled() => {
+        () = door.closing() => {
             connection.as_mut().graceful_shutdown();
             connection.await
         }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use greenroom_error::{Error, Result, code};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -173,6 +173,31 @@ async fn bind_loopback(port: u16) -> Result<Vec<TcpListener>> {
     }
 }
 
+/// What a connection belongs to. A socket that a connection turned into has its
+/// own clone, and so keeps the connection's place.
+#[derive(Clone)]
+pub(super) struct Door {
+    pub(super) shared: Arc<Shared>,
+    port: Arc<Port>,
+    _place: Arc<OwnedSemaphorePermit>,
+}
+
+impl Door {
+    /// Runs until it ends, or the port cuts what is still open.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let cutting = self.port.cutting.clone();
+        let work = async move {
+            until(&cutting, work).await;
+        };
+        self.port.tasks.spawn_on(work, &self.shared.runtime);
+    }
+
+    /// Resolves when the port accepts no more and open connections should end.
+    pub(super) async fn closing(&self) {
+        self.port.closing.cancelled().await;
+    }
+}
+
 /// Pauses after a failed accept: without descriptors the next one fails too.
 const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(10);
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -199,18 +224,13 @@ async fn accept_loop(
             Ok(stream) => {
                 pause = ACCEPT_PAUSE_MIN;
                 prepare(&stream);
-                let serving = connection::serve(
-                    Arc::clone(&shared),
-                    stream,
-                    options.clone(),
-                    port.closing.clone(),
-                );
-                let cutting = port.cutting.clone();
-                let connection = async move {
-                    until(&cutting, serving).await;
-                    drop(place);
+                let door = Door {
+                    shared: Arc::clone(&shared),
+                    port: Arc::clone(&port),
+                    _place: Arc::new(place),
                 };
-                port.tasks.spawn_on(connection, &shared.runtime);
+                let serving = connection::serve(door.clone(), stream, options.clone());
+                door.spawn(serving);
             }
             Err(error) if is_about_the_peer(&error) => {}
             Err(error) => {

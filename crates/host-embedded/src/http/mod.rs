@@ -10,6 +10,8 @@ mod options;
 mod service;
 mod stall;
 mod timer;
+mod upgrade;
+mod websocket;
 
 pub use listener::Listener;
 pub(crate) use listener::Port;

@@ -11,10 +11,12 @@ use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, host_error_reply};
 use greenroom_wire::RayId;
 use greenroom_wire::gateway_path::{self, GatewayRoute, QueryMethod, TargetHeaders};
 use http::header::{AsHeaderName, HOST, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, StatusCode};
+use http::{Method, Request, StatusCode, Uri};
 use http_body::Body;
 
 use super::cors::CorsRequest;
+use super::listener::Door;
+use super::upgrade;
 use crate::api;
 use crate::ready::Seeker;
 use crate::shared::Shared;
@@ -24,18 +26,19 @@ const RAY_ID: HeaderName = HeaderName::from_static("x-rivet-ray-id");
 const TARGET: HeaderName = HeaderName::from_static("x-rivet-target");
 
 /// Answers one request. Never fails: errors are responses.
-pub(super) async fn respond<B>(shared: &Shared, request: Request<B>) -> HttpReply
+pub(super) async fn respond<B>(door: &Door, mut request: Request<B>) -> HttpReply
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Display,
 {
+    let shared = &*door.shared;
     let ray_id = RayId::from_header(bytes(request.headers(), &RAY_ID));
     let cors = CorsRequest::read(request.headers());
-    let path_and_query = match request.uri().path_and_query() {
-        Some(path_and_query) => path_and_query.as_str().to_owned(),
-        None => "/".to_owned(),
-    };
-    let mut reply = if is_preflight_of_an_actor(&request, &path_and_query) {
+    let path_and_query = path_and_query(request.uri()).to_owned();
+    let mut reply = if let Some(mut reply) = upgrade::accept(door, &mut request, &ray_id) {
+        cors.stamp_gateway(reply.headers_mut());
+        reply
+    } else if is_preflight_of_an_actor(&request, &path_and_query) {
         let mut reply = HttpReply::new(ReplyBody::empty());
         *reply.status_mut() = StatusCode::NO_CONTENT;
         cors.stamp_gateway_preflight(reply.headers_mut());
@@ -67,6 +70,10 @@ where
         reply.headers_mut().insert(RAY_ID, ray_id);
     }
     reply
+}
+
+pub(super) fn path_and_query(uri: &Uri) -> &str {
+    uri.path_and_query().map_or("/", |path| path.as_str())
 }
 
 fn bytes(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&[u8]> {
@@ -123,7 +130,7 @@ where
 }
 
 /// Tokens, pools, regions and crash policies are read and mean nothing here.
-fn target_of(shared: &Shared, target: gateway_path::Target) -> Result<Target> {
+pub(super) fn target_of(shared: &Shared, target: gateway_path::Target) -> Result<Target> {
     let query = match target {
         gateway_path::Target::Direct(id) => return Ok(Target::Id(id)),
         gateway_path::Target::Query(query) => query,

@@ -95,12 +95,16 @@ impl Default for Setup {
 
 impl Setup {
     pub async fn try_open(&self) -> Result<EmbeddedHost> {
+        self.try_open_at(self.folder.path()).await
+    }
+
+    pub async fn try_open_at(&self, folder: &std::path::Path) -> Result<EmbeddedHost> {
         let script = Arc::clone(&self.script);
         let factory = ActorFactory::new(self.config.clone(), move |start| {
             counter(start, Arc::clone(&script))
         });
         let factories = HashMap::from([("counter".to_owned(), Arc::new(factory))]);
-        let mut options = EmbeddedOptions::new(self.folder.path());
+        let mut options = EmbeddedOptions::new(folder);
         options.clock = self.clock.clone();
         options.ready_timeout = self.ready_timeout;
         EmbeddedHost::open(options, factories).await

@@ -10,6 +10,8 @@ mod client;
 mod fixture;
 mod lifetimes;
 mod port;
+mod processes;
 mod raw;
 mod requests;
+mod sockets;
 mod trouble;

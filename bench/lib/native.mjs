@@ -11,8 +11,16 @@ const LIBRARY = {
   win32: "greenroom_bench_native.dll",
 };
 
+let loaded;
+
 /** `{ ThreadsafeCall, createDatabases, openAndRead, commitRows }` */
-export async function loadNative() {
+export function loadNative() {
+  // Once: a library that is mapped must not be written over.
+  loaded ??= build();
+  return loaded;
+}
+
+async function build() {
   const target = join(root, "target", "bench");
   const manifest = join(root, "bench", "native", "Cargo.toml");
   const args = ["build", "--release", "--locked", "--manifest-path", manifest, "--target-dir", target];

@@ -54,8 +54,8 @@ describe("decoding what others write", () => {
   test.each([
     ["a map with a 16-bit length", "b9 0001 61 6a 01", { j: 1 }],
     ["plain undefined", "f7", undefined],
-    ["a 64-bit integer that fits a number", "1b 0000000000000005", 5],
-    ["a negative 64-bit integer", "3b 0000000000000005", -6],
+    ["a small 64-bit integer, which only a BigInt is written as", "1b 0000000000000005", 5n],
+    ["a negative 64-bit integer", "3b 0000000000000005", -6n],
     ["a 64-bit integer that does not", "1b ffffffffffffffff", 2n ** 64n - 1n],
     ["a big integer", "c2 42 0100", 256n],
     ["a negative big integer", "c3 42 0100", -257n],

@@ -10,7 +10,8 @@ use crate::bridge::{JsResult, Scope, Value};
 /// A `$` tag is an array around its value, so half of the depth may be tags.
 const READ_DEPTH_MAX: usize = 2 * DEPTH_MAX;
 /// Numbers hold integers exactly up to here.
-const SAFE_MAX: u64 = (1 << 53) - 1;
+/// Additional information of a head with an argument of eight bytes.
+const WIDE: u8 = 27;
 
 pub(super) fn decode<'s>(scope: &Scope<'s>, bytes: &[u8]) -> JsResult<Value<'s>> {
     if bytes.is_empty() {
@@ -41,8 +42,8 @@ impl<'s> Decoder<'_, 's> {
         }
         let head = self.reader.head().map_err(malformed)?;
         match head.major {
-            0 => self.unsigned(head.argument),
-            1 => self.negative(head.argument),
+            0 => self.unsigned(head),
+            1 => self.negative(head),
             2 => {
                 let bytes = self.reader.string(head).map_err(malformed)?;
                 self.scope.uint8_array(&bytes)
@@ -58,19 +59,22 @@ impl<'s> Decoder<'_, 's> {
         }
     }
 
-    fn unsigned(&self, value: u64) -> JsResult<Value<'s>> {
-        if value <= SAFE_MAX {
-            self.scope.number(value as f64)
+    /// Encoders of this ecosystem write numbers beyond 32 bits as floats and only
+    /// a BigInt in eight bytes, however small it is.
+    fn unsigned(&self, head: Head) -> JsResult<Value<'s>> {
+        if head.info == WIDE {
+            self.scope.bigint(head.argument)
         } else {
-            self.scope.bigint(value)
+            self.scope.number(head.argument as f64)
         }
     }
 
     /// The argument stands for `-1 - argument`.
-    fn negative(&self, argument: u64) -> JsResult<Value<'s>> {
+    fn negative(&self, head: Head) -> JsResult<Value<'s>> {
+        let argument = head.argument;
         match i64::try_from(argument) {
-            Ok(n) if argument < SAFE_MAX => self.scope.number((-1 - n) as f64),
-            Ok(n) => self.scope.bigint_i64(-1 - n),
+            Ok(n) if head.info == WIDE => self.scope.bigint_i64(-1 - n),
+            Ok(n) => self.scope.number((-1 - n) as f64),
             Err(_) => self.scope.bigint_words(
                 true,
                 &[argument.wrapping_add(1), u64::from(argument == u64::MAX)],

@@ -70,16 +70,18 @@ class Reader {
     }
   }
 
+  /**
+   * Encoders of this ecosystem write numbers beyond 32 bits as floats and only a
+   * BigInt in eight bytes, however small it is.
+   */
   #integer(info: number): number | bigint {
     if (info !== 27) return this.#length(info);
-    const wide = this.#view.getBigUint64(this.#take(8));
-    return wide <= Number.MAX_SAFE_INTEGER ? Number(wide) : wide;
+    return this.#view.getBigUint64(this.#take(8));
   }
 
   #negative(info: number): number | bigint {
     if (info !== 27) return -1 - this.#length(info);
-    const wide = -1n - this.#view.getBigUint64(this.#take(8));
-    return wide >= Number.MIN_SAFE_INTEGER ? Number(wide) : wide;
+    return -1n - this.#view.getBigUint64(this.#take(8));
   }
 
   /** The argument of a head: a length, a tag number or a small integer. */

@@ -3,7 +3,7 @@
 use napi::bindgen_prelude::{Env, This};
 use napi_derive::napi;
 
-use crate::bridge::{JsRef, enter, require_function};
+use crate::bridge::{JsRef, JsResult, Scope, Value, enter, require_function};
 use crate::runtime;
 
 #[napi]
@@ -20,6 +20,19 @@ enum Origin {
     JavaScript,
     /// The runtime cancels it, at the end of a dispatch at the latest.
     Runtime,
+}
+
+/// The token of a call, for the bridge; that of a call that is over is cancelled.
+pub(crate) fn make<'s>(
+    scope: &Scope<'s>,
+    token: Option<tokio_util::sync::CancellationToken>,
+) -> JsResult<Value<'s>> {
+    let token = token.unwrap_or_else(|| {
+        let over = tokio_util::sync::CancellationToken::new();
+        over.cancel();
+        over
+    });
+    scope.native(CancellationToken::of_runtime(token))
 }
 
 impl CancellationToken {

@@ -34,7 +34,7 @@ use napi_derive::napi;
 /// Sets up the environment that loads the addon.
 #[napi(module_exports)]
 pub fn install(_exports: napi::bindgen_prelude::Object<'_>, env: napi::Env) -> napi::Result<()> {
-    bridge::install(&env)
+    bridge::install(&env, cancellation_token::make)
 }
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -6,6 +6,7 @@ use std::task::{Context, Poll};
 
 use greenroom_error::{Error, Result};
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use super::fault::JsResult;
 use super::inbox::Bridge;
@@ -14,6 +15,12 @@ use super::scope::{Scope, Value, unavailable};
 
 /// What to do when a callback's promise settles.
 pub(super) type Settle = Box<dyn for<'s> FnOnce(&Scope<'s>, Result<Value<'s>>)>;
+
+/// A callback that returned a promise.
+pub(super) struct Pending {
+    pub(super) settle: Settle,
+    pub(super) token: Option<CancellationToken>,
+}
 
 /// The number of a call under way, for the helpers that report its end.
 #[derive(Clone, Copy)]
@@ -41,6 +48,22 @@ impl Bridge {
         B: for<'s> FnOnce(&Scope<'s>, CallId) -> JsResult<Value<'s>> + Send + 'static,
         R: for<'s> FnOnce(&Scope<'s>, Value<'s>) -> JsResult<T> + Send + 'static,
     {
+        self.call_with_token(callback, None, begin, read)
+    }
+
+    /// The same for a callback that may ask for its cancellation token.
+    pub(crate) fn call_with_token<T, B, R>(
+        &self,
+        callback: &'static str,
+        token: Option<CancellationToken>,
+        begin: B,
+        read: R,
+    ) -> Called<T>
+    where
+        T: Send + 'static,
+        B: for<'s> FnOnce(&Scope<'s>, CallId) -> JsResult<Value<'s>> + Send + 'static,
+        R: for<'s> FnOnce(&Scope<'s>, Value<'s>) -> JsResult<T> + Send + 'static,
+    {
         let (answer, outcome) = oneshot::channel();
         let id = self.next_id();
         self.post(move |scope| {
@@ -52,10 +75,16 @@ impl Bridge {
                     .and_then(|value| read(scope, value).map_err(|fault| scope.error_of(fault)));
                 let _ = answer.send(result);
             });
-            match begin(scope, CallId(id)).and_then(|v| Ok((v, scope.is_pending_marker(v)?))) {
-                Ok((_, true)) => scope.side.add_call(id, settle),
-                Ok((value, false)) => settle(scope, Ok(value)),
-                Err(fault) => settle(scope, Err(scope.error_of(fault))),
+            // Known before the call, which may ask for the token.
+            scope.side.add_call(id, Pending { settle, token });
+            let begun = begin(scope, CallId(id)).and_then(|v| Ok((v, scope.is_pending_marker(v)?)));
+            let outcome = match begun {
+                Ok((_, true)) => return,
+                Ok((value, false)) => Ok(value),
+                Err(fault) => Err(scope.error_of(fault)),
+            };
+            if let Some(pending) = scope.side.take_call(id) {
+                (pending.settle)(scope, outcome);
             }
         });
         Called {
@@ -110,24 +139,15 @@ impl<'s> Scope<'s> {
         &self,
         id: CallId,
         callback: &JsRef,
-        payload: [Value<'s>; 5],
+        payload: [Value<'s>; 4],
         context: f64,
     ) -> JsResult<Value<'s>> {
         let action = self.prelude(|p| p.action)?;
-        let [ctx, conn, args, scheduled_fire, token] = payload;
+        let [ctx, conn, args, scheduled_fire] = payload;
         let id = self.number(id.0 as f64)?;
         let context = self.number(context)?;
         let callback = callback.get(self)?;
-        let args = [
-            id,
-            callback,
-            ctx,
-            conn,
-            args,
-            scheduled_fire,
-            token,
-            context,
-        ];
+        let args = [id, callback, ctx, conn, args, scheduled_fire, context];
         self.call(action, &args)
     }
 
@@ -162,8 +182,11 @@ impl<'s> Scope<'s> {
             let error = napi::Error::new(napi::Status::InvalidArg, "Failed to call then method");
             return Err(error.into());
         }
-        self.side
-            .add_call(id, Box::new(move |_, outcome| done(outcome.map(drop))));
+        let pending = Pending {
+            settle: Box::new(move |_, outcome| done(outcome.map(drop))),
+            token: None,
+        };
+        self.side.add_call(id, pending);
         Ok(())
     }
 }

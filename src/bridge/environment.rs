@@ -1,24 +1,20 @@
-//! What one environment has on its own thread, and the functions Node calls.
+//! What one environment has on its own thread. The functions that Node calls are
+//! in `entries`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::ffi::c_void;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::rc::Rc;
 
 use greenroom_error::Error;
 use napi::sys;
+use tokio_util::sync::CancellationToken;
 
-use super::call::Settle;
+use super::call::Pending;
 use super::fault::JsResult;
 use super::prelude::Prelude;
-use super::scope::Scope;
-use super::{Bridge, raw};
-
-/// Closures run per wake-up, so that timers and I/O of the program get their
-/// turn between them.
-const BATCH_MAX: usize = 256;
+use super::scope::{Scope, Value};
+use super::{Bridge, entries, raw};
 
 /// One Node environment (the main thread's, or a worker's), seen from inside.
 pub(crate) struct Environment {
@@ -27,10 +23,16 @@ pub(crate) struct Environment {
     wake: sys::napi_threadsafe_function,
     prelude: Prelude,
     /// Calls of user callbacks that returned a promise, by number.
-    calls: RefCell<HashMap<u64, Settle>>,
+    calls: RefCell<HashMap<u64, Pending>>,
+    make_token: MakeToken,
     /// Reasons for the event loop to stay alive.
     holds: Cell<usize>,
 }
+
+/// Makes the JavaScript object of a call's cancellation token; `None` stands for
+/// a call that is over, and so for a token that is cancelled.
+pub(crate) type MakeToken =
+    for<'s> fn(&Scope<'s>, Option<CancellationToken>) -> JsResult<Value<'s>>;
 
 thread_local! {
     /// Environments of this thread: one, or more if a module cache was emptied
@@ -47,12 +49,26 @@ impl Environment {
         &self.prelude
     }
 
-    pub(super) fn add_call(&self, id: u64, settle: Settle) {
-        self.calls.borrow_mut().insert(id, settle);
+    pub(super) fn add_call(&self, id: u64, pending: Pending) {
+        self.calls.borrow_mut().insert(id, pending);
     }
 
-    pub(super) fn take_call(&self, id: u64) -> Option<Settle> {
+    pub(super) fn take_call(&self, id: u64) -> Option<Pending> {
         self.calls.borrow_mut().remove(&id)
+    }
+
+    pub(super) fn drop_calls(&self) {
+        // Out of the cell first: dropping a call may drop a reference.
+        let calls = self.calls.take();
+        drop(calls);
+    }
+
+    pub(super) fn make_token(&self) -> MakeToken {
+        self.make_token
+    }
+
+    pub(super) fn token_of(&self, id: u64) -> Option<CancellationToken> {
+        self.calls.borrow().get(&id)?.token.clone()
     }
 }
 
@@ -85,6 +101,14 @@ pub(super) unsafe fn find(env: sys::napi_env) -> napi::Result<Rc<Environment>> {
         .ok_or_else(|| super::to_napi(&Error::invalid_state("environment", "closing")))
 }
 
+/// Takes an environment that is closing off the list.
+pub(super) fn remove(env: sys::napi_env) -> Option<Rc<Environment>> {
+    ENVIRONMENTS.with_borrow_mut(|all| {
+        let at = all.iter().position(|side| side.env == env)?;
+        Some(all.swap_remove(at))
+    })
+}
+
 /// Runs `work` in the scope of a native call.
 pub(super) fn with_scope<T>(
     env: sys::napi_env,
@@ -107,14 +131,15 @@ pub(crate) fn enter<T>(
 }
 
 /// Sets an environment up; called when the addon is loaded into it.
-pub(crate) fn install(env: &napi::Env) -> napi::Result<()> {
-    Ok(install_raw(env.raw())?)
+pub(crate) fn install(env: &napi::Env, make_token: MakeToken) -> napi::Result<()> {
+    Ok(install_raw(env.raw(), make_token)?)
 }
 
-fn install_raw(env: sys::napi_env) -> JsResult<()> {
-    let settle = function(env, c"settle", on_settle)?;
-    let failed = function(env, c"failed", on_failed)?;
-    let prelude = Prelude::evaluate(env, settle, failed)?;
+fn install_raw(env: sys::napi_env, make_token: MakeToken) -> JsResult<()> {
+    let settle = function(env, c"settle", entries::on_settle)?;
+    let failed = function(env, c"failed", entries::on_failed)?;
+    let token_of = function(env, c"tokenOf", entries::on_token_of)?;
+    let prelude = Prelude::evaluate(env, settle, failed, token_of)?;
     let wake = wake_function(env)?;
     let bridge = Bridge::new();
     bridge.open(wake);
@@ -124,11 +149,13 @@ fn install_raw(env: sys::napi_env) -> JsResult<()> {
         wake,
         prelude,
         calls: RefCell::default(),
+        make_token,
         holds: Cell::new(0),
     });
     // Hooks run last added first: this one before Node closes the function (B1).
     // SAFETY: the environment is the hook's argument and is only compared.
-    let status = unsafe { sys::napi_add_env_cleanup_hook(env, Some(on_close), env.cast()) };
+    let status =
+        unsafe { sys::napi_add_env_cleanup_hook(env, Some(entries::on_close), env.cast()) };
     raw::check(status, "watch for the environment's end")?;
     ENVIRONMENTS.with_borrow_mut(|all| all.push(side));
     Ok(())
@@ -170,7 +197,7 @@ fn wake_function(env: sys::napi_env) -> JsResult<sys::napi_threadsafe_function> 
             ptr::null_mut(),
             None,
             ptr::null_mut(),
-            Some(on_wake),
+            Some(entries::on_wake),
             &mut wake,
         )
     };
@@ -178,120 +205,4 @@ fn wake_function(env: sys::napi_env) -> JsResult<sys::napi_threadsafe_function> 
     // By itself the addon keeps no process alive.
     raw::release(env, wake)?;
     Ok(wake)
-}
-
-/// Node woke the thread for us.
-extern "C" fn on_wake(env: sys::napi_env, _: sys::napi_value, _: *mut c_void, _: *mut c_void) {
-    // Node drains the queue of a closing environment without one.
-    if env.is_null() {
-        return;
-    }
-    // SAFETY: Node passes the environment this function belongs to.
-    let Ok(side) = (unsafe { find(env) }) else {
-        return;
-    };
-    for job in side.bridge.take(BATCH_MAX) {
-        guarded(env, &side, job);
-    }
-}
-
-/// Runs `work` in a scope of its own; panics and exceptions end here (B2).
-fn guarded(env: sys::napi_env, side: &Environment, work: impl for<'s> FnOnce(&Scope<'s>)) {
-    let Ok(handles) = raw::open_scope(env) else {
-        return;
-    };
-    // SAFETY: a handle scope was just opened and is closed after `'s`.
-    let scope = unsafe { Scope::new(env, side) };
-    if catch_unwind(AssertUnwindSafe(|| work(&scope))).is_err() {
-        tracing::error!("a panic was caught on the JavaScript thread");
-    }
-    scope.discard();
-    let _ = raw::close_scope(env, handles);
-}
-
-/// `settle(id, ok, value)`: the promise of a callback settled.
-unsafe extern "C" fn on_settle(
-    env: sys::napi_env,
-    info: sys::napi_callback_info,
-) -> sys::napi_value {
-    // SAFETY: Node passes the environment and arguments of this call.
-    let Some((side, [id, ok, value])) = (unsafe { arguments::<3>(env, info) }) else {
-        return ptr::null_mut();
-    };
-    let (Ok(id), Ok(ok)) = (raw::get_double(env, id), raw::get_bool(env, ok)) else {
-        return ptr::null_mut();
-    };
-    // Late results of calls that were given up find nothing.
-    if let Some(settle) = side.take_call(id as u64) {
-        guarded(env, &side, |scope| {
-            let value = scope.value(value);
-            let outcome = if ok {
-                Ok(value)
-            } else {
-                Err(scope.thrown(value))
-            };
-            settle(scope, outcome);
-        });
-    }
-    ptr::null_mut()
-}
-
-/// `failed(error)`: a listener threw and nobody waits for it.
-unsafe extern "C" fn on_failed(
-    env: sys::napi_env,
-    info: sys::napi_callback_info,
-) -> sys::napi_value {
-    // SAFETY: as in `on_settle`.
-    if let Some((side, [thrown])) = unsafe { arguments::<1>(env, info) } {
-        guarded(env, &side, |scope| {
-            let error = scope.thrown(scope.value(thrown));
-            tracing::error!(%error, "a listener threw");
-        });
-    }
-    ptr::null_mut()
-}
-
-/// # Safety
-/// Node's own arguments of a native function.
-unsafe fn arguments<const N: usize>(
-    env: sys::napi_env,
-    info: sys::napi_callback_info,
-) -> Option<(Rc<Environment>, [sys::napi_value; N])> {
-    let mut values = [ptr::null_mut(); N];
-    let mut count = N;
-    // SAFETY: `values` has room for `count`; missing arguments become undefined.
-    let status = unsafe {
-        sys::napi_get_cb_info(
-            env,
-            info,
-            &mut count,
-            values.as_mut_ptr(),
-            ptr::null_mut(),
-            ptr::null_mut(),
-        )
-    };
-    if status != sys::Status::napi_ok {
-        return None;
-    }
-    // SAFETY: the caller's.
-    Some((unsafe { find(env) }.ok()?, values))
-}
-
-/// The environment is going away (B1).
-unsafe extern "C" fn on_close(env: *mut c_void) {
-    let side = ENVIRONMENTS.with_borrow_mut(|all| {
-        let at = all.iter().position(|side| ptr::eq(side.env.cast(), env))?;
-        Some(all.swap_remove(at))
-    });
-    let Some(side) = side else {
-        return;
-    };
-    let closed = catch_unwind(AssertUnwindSafe(|| {
-        side.bridge.close();
-        // Out of the cell first: dropping a call may drop a reference.
-        drop(side.calls.take());
-    }));
-    if closed.is_err() {
-        tracing::error!("a panic was caught while an environment closed");
-    }
 }

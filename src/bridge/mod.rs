@@ -22,6 +22,7 @@
 
 mod buffer;
 mod call;
+mod entries;
 mod environment;
 mod fault;
 mod inbox;

@@ -1,7 +1,7 @@
 // Runs once per environment and returns the functions that are cheaper, or only
-// possible, in JavaScript. Native are `settle(id, ok, value)` and
-// `failed(error)`, which logs what nobody waits for.
-(function (settle, failed) {
+// possible, in JavaScript. Native are `settle(id, ok, value)`, `failed(error)`,
+// which logs what nobody waits for, and `tokenOf(id)`, the token of a call.
+(function (settle, failed, tokenOf) {
   "use strict";
   const pending = {};
   const { AbortController, Buffer, FinalizationRegistry, Promise, WeakMap, WeakRef, queueMicrotask, process } = globalThis;
@@ -42,8 +42,19 @@
     pending,
     watch,
     invoke: (id, callback, payload) => watch(id, callback(null, payload)),
-    action(id, callback, ctx, conn, args, scheduledFire, cancelToken, context) {
-      const payload = { ctx, conn, args, scheduledFire, cancelToken };
+    action(id, callback, ctx, conn, args, scheduledFire, context) {
+      // Most actions never look at their token, and it is costly to make.
+      let token;
+      const payload = {
+        ctx,
+        conn,
+        args,
+        scheduledFire,
+        get cancelToken() {
+          token ??= tokenOf(id);
+          return token;
+        },
+      };
       const resource = context === 0 ? undefined : contexts.get(context);
       return watch(
         id,

@@ -29,9 +29,15 @@ impl Prelude {
         env: sys::napi_env,
         settle: sys::napi_value,
         failed: sys::napi_value,
+        token_of: sys::napi_value,
     ) -> JsResult<Self> {
         let factory = raw::run_script(env, raw::text(env, SOURCE)?)?;
-        let helpers = raw::call(env, raw::undefined(env)?, factory, &[settle, failed])?;
+        let helpers = raw::call(
+            env,
+            raw::undefined(env)?,
+            factory,
+            &[settle, failed, token_of],
+        )?;
         let keep = |name| {
             let helper = raw::get_named(env, helpers, name)?;
             raw::reference(env, helper, 1)

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bytes::Bytes;
 use greenroom_core::{ActionDispatch, ScheduledFire};
 use greenroom_error::{Error, Result, code};
-use tokio_util::sync::CancellationToken;
 
 use super::Hook;
 use crate::actor::ActorShared;
@@ -36,10 +35,10 @@ impl ActorShared {
             conn: call.conn.clone(),
             args: call.args.clone(),
             fire,
-            token,
         };
-        let called = self.bridge().call(
+        let called = self.bridge().call_with_token(
             "action",
+            Some(token),
             move |scope, id| parts.invoke(scope, id),
             |scope, value| scope.returned_bytes(value, "action"),
         );
@@ -93,7 +92,6 @@ struct ActionParts {
     conn: Option<greenroom_core::ConnHandle>,
     args: Bytes,
     fire: Option<Box<ScheduledFire>>,
-    token: CancellationToken,
 }
 
 impl ActionParts {
@@ -109,13 +107,11 @@ impl ActionParts {
             Some(fire) => fire_object(scope, &fire)?,
             None => scope.undefined()?,
         };
-        let token = crate::cancellation_token::CancellationToken::of_runtime(self.token);
         let payload = [
             self.shared.invocation_handle(scope, self.invocation)?,
             conn,
             scope.buffer(&self.args)?,
             fire,
-            scope.native(token)?,
         ];
         let context = self.caller.map_or(0.0, |caller| caller.number(scope));
         scope.invoke_action(id, &self.action, payload, context)

@@ -75,6 +75,7 @@ impl Shared {
             tracing::error!(%error, "the directory of actors did not close cleanly");
         }
         self.store.close().await;
+        self.residents.clear();
         self.data_dir.release();
         self.advance(Stage::Closed);
     }
@@ -98,6 +99,7 @@ impl Shared {
             self.runtime
                 .spawn(async move { registry.abandon_actor(actor).await });
         }
+        self.residents.clear();
         self.data_dir.release();
         self.advance(Stage::Closed);
     }

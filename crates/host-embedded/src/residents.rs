@@ -82,6 +82,14 @@ impl Residents {
         resident.publish_destroyed();
     }
 
+    /// Lets go of everybody, because nobody will be looked after any more. Breaks
+    /// the circle of host, residents, their generations and the host again.
+    pub(crate) fn clear(&self) {
+        let maps = std::mem::take(&mut *self.0.write());
+        // Outside the lock: the last handle of an actor may end its task.
+        drop(maps);
+    }
+
     pub(crate) fn all(&self) -> Vec<Arc<Resident>> {
         self.0.read().by_id.values().cloned().collect()
     }

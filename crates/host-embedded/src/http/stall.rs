@@ -30,11 +30,13 @@ impl<T> StallGuard<T> {
         }
     }
 
-    fn watch<R>(
+    /// Only bytes taken count: a flush that succeeds has nothing to say about a
+    /// write that waits.
+    fn watch(
         &mut self,
         cx: &mut Context<'_>,
-        written: Poll<io::Result<R>>,
-    ) -> Poll<io::Result<R>> {
+        written: Poll<io::Result<usize>>,
+    ) -> Poll<io::Result<usize>> {
         if written.is_ready() {
             self.stalled = None;
             return written;
@@ -82,13 +84,11 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for StallGuard<T> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let flushed = Pin::new(&mut self.socket).poll_flush(cx);
-        self.watch(cx, flushed)
+        Pin::new(&mut self.socket).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let closed = Pin::new(&mut self.socket).poll_shutdown(cx);
-        self.watch(cx, closed)
+        Pin::new(&mut self.socket).poll_shutdown(cx)
     }
 }
 

@@ -28,6 +28,8 @@ pub struct Script {
     pub gate: Semaphore,
     /// Starts take a permit.
     pub gate_starts: std::sync::atomic::AtomicBool,
+    /// Starts ask for sleep (1) or destruction (2) before they are done.
+    pub wish_in_start: AtomicU32,
     /// `onSleep` and `onDestroy` take a permit.
     pub gate_cleanup: std::sync::atomic::AtomicBool,
     /// Rings when something waits at the gate.
@@ -44,6 +46,7 @@ impl Default for Script {
             serialized: AtomicU32::new(0),
             gate: Semaphore::new(0),
             gate_starts: false.into(),
+            wish_in_start: AtomicU32::new(0),
             gate_cleanup: false.into(),
             at_gate: Notify::new(),
         }
@@ -209,6 +212,11 @@ async fn counter(mut start: ActorStart, script: Arc<Script>) -> Result<()> {
         ctx.persist_initialized().await?;
     } else {
         script.woken.fetch_add(1, Ordering::SeqCst);
+    }
+    match script.wish_in_start.swap(0, Ordering::SeqCst) {
+        1 => ctx.sleep()?,
+        2 => ctx.destroy()?,
+        _ => {}
     }
     start.startup_ready.send(Ok(()));
     let counter = Arc::new(Counter {

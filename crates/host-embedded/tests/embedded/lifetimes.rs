@@ -120,6 +120,37 @@ async fn an_actor_is_destroyed_from_outside_awake_or_asleep() {
 }
 
 #[tokio::test]
+async fn a_wish_of_a_starting_actor_is_carried_out_once_it_has_started() {
+    let world = world().await;
+    let target = counter_of("a");
+    for (wish, hook) in [(1, "on sleep"), (2, "on destroy")] {
+        world.script.wish_in_start.store(wish, Ordering::SeqCst);
+        // Answered by this generation, or by the next if this one is gone by then.
+        world.call(&target, "get", json!([])).await.unwrap();
+        eventually(hook, || world.script.times(hook) == 1).await;
+        world.call(&target, "sleep", json!([])).await.unwrap();
+        eventually("the actor sleeps", || world.host.awake_count() == 0).await;
+        world.script.log.lock().clear();
+    }
+}
+
+#[tokio::test]
+async fn an_actor_is_destroyed_while_it_starts() {
+    let world = Arc::new(world().await);
+    world.script.gate_starts.store(true, Ordering::SeqCst);
+    let id = world.host.create("counter", &key("a"), None).await.unwrap();
+    world.script.at_gate.notified().await;
+    let destroying = tokio::spawn({
+        let world = Arc::clone(&world);
+        async move { world.host.destroy(&id).await }
+    });
+    world.script.gate.add_permits(1);
+    destroying.await.unwrap().unwrap();
+    let gone = world.call(&Target::Id(id), "get", json!([])).await;
+    assert!(gone.unwrap_err().is(&code::ACTOR_NOT_FOUND));
+}
+
+#[tokio::test]
 async fn destroying_what_never_was_is_not_found() {
     let world = world().await;
     let nobody = greenroom_wire::ActorId::generate();
@@ -265,6 +296,25 @@ async fn a_dropped_host_lets_go_of_its_folder() {
     let host = host.expect("the folder opens in the end");
     let count = host.action(&counter_of("a"), &call("get", json!([]))).await;
     assert_eq!(json_of(count.unwrap()), 1);
+}
+
+#[tokio::test]
+async fn nothing_of_a_host_is_left_once_it_has_ended() {
+    for crash in [false, true] {
+        let World { host, script, .. } = world().await;
+        for name in ["a", "b"] {
+            let get = call("get", json!([]));
+            host.action(&counter_of(name), &get).await.unwrap();
+        }
+        match crash {
+            true => host.crash().await,
+            false => host.shutdown().await,
+        }
+        drop(host);
+        // The factory, which the registry owns, holds the other reference.
+        let freed = || Arc::strong_count(&script) == 1;
+        eventually("the registry is freed", freed).await;
+    }
 }
 
 #[tokio::test]

@@ -89,7 +89,10 @@ impl Shared {
     }
 
     async fn on_failed_start(&self, resident: &Arc<Resident>, error: Error) {
-        tracing::warn!(actor_id = %resident.id, name = %resident.name, key = %resident.key, %error, "an actor did not start");
+        // Where everything ends, starts that end with it are no news.
+        if self.is_open() && !is_end_of_environment(&error) {
+            tracing::warn!(actor_id = %resident.id, name = %resident.name, key = %resident.key, %error, "an actor did not start");
+        }
         let text = error.to_string();
         let destroy = resident.note_failed_start(error, self.clock().now());
         log_unnoted(
@@ -125,6 +128,11 @@ impl Shared {
             });
         }
     }
+}
+
+/// The thread that user code runs on is going away, and the actors with it.
+fn is_end_of_environment(error: &Error) -> bool {
+    error.is(&code::ACTOR_JS_CALLBACK_UNAVAILABLE)
 }
 
 /// Notes are for people who look; an actor does not depend on them.

@@ -173,9 +173,17 @@ impl ActorTask {
                     ShutdownKind::Sleep => Ok(()),
                     ShutdownKind::Destroy => self.ctx.set_alarm(None).await,
                 },
-                Step::CloseDatabase => self.ctx.sql().close().await,
+                Step::CloseDatabase => self.close_database().await,
             }
         })
+    }
+
+    /// A store that has ended has closed the database already.
+    pub(super) async fn close_database(&mut self) -> Result<()> {
+        match self.ctx.sql().close().await {
+            Err(error) if !error.is(&code::SQLITE_CLOSED) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     pub(super) async fn join_adapter(&mut self) {
@@ -212,7 +220,7 @@ impl ActorTask {
         self.ctx.close_actor_events();
         self.join_adapter().await;
         self.ctx.0.work.teardown(true).await;
-        if let Err(error) = self.ctx.sql().close().await {
+        if let Err(error) = self.close_database().await {
             tracing::error!(actor_id = %self.ctx.actor_id(), %error, "database did not close");
         }
     }

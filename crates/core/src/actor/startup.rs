@@ -176,7 +176,8 @@ impl ActorTask {
     /// No grace: what was begun is undone, the reason goes to the host.
     async fn fail_start(&mut self, error: Error, reply: Reply<()>) -> Option<LiveExit> {
         let error = self.ctx.attach_actor(error);
-        tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "actor start failed");
+        // The host logs it, with the actor's name.
+        tracing::debug!(actor_id = %self.ctx.actor_id(), %error, "actor start failed");
         self.start = StartPhase::Done;
         self.ctx.abort_signal().cancel();
         self.ctx.shutdown_deadline().cancel();
@@ -187,7 +188,7 @@ impl ActorTask {
         self.join_adapter().await;
         self.finish_pending_persistence().await;
         self.ctx.0.work.teardown(true).await;
-        if let Err(error) = self.ctx.sql().close().await {
+        if let Err(error) = self.close_database().await {
             tracing::error!(actor_id = %self.ctx.actor_id(), %error, "database did not close after a failed start");
         }
         self.transition_to(LifecycleState::Terminated);

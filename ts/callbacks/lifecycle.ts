@@ -130,7 +130,7 @@ function onDestroy(services: ActorServices): Handler {
 
 async function saveWhenWorkEnds(runtime: ActorRuntime, ctx: NativeContext): Promise<void> {
   try {
-    await fromNativePromise(ctx.waitForTrackedShutdownWorkUnbounded());
+    await fromNativePromise(() => ctx.waitForTrackedShutdownWorkUnbounded());
   } catch (error) {
     runtime.log.warn({ msg: "waiting for work that outlived the actor failed", error });
   }
@@ -141,7 +141,7 @@ async function saveWhenWorkEnds(runtime: ActorRuntime, ctx: NativeContext): Prom
 /** False if the deadline came first. */
 async function workEnded(runtime: ActorRuntime, ctx: NativeContext): Promise<boolean> {
   try {
-    return await fromNativePromise(ctx.waitForTrackedShutdownWork());
+    return await fromNativePromise(() => ctx.waitForTrackedShutdownWork());
   } catch (error) {
     runtime.log.warn({ msg: "waiting for open work failed", error });
     return true;
@@ -152,7 +152,7 @@ async function workEnded(runtime: ActorRuntime, ctx: NativeContext): Promise<boo
 async function trySave(runtime: ActorRuntime): Promise<void> {
   try {
     runtime.saves.flush();
-    await fromNativePromise(runtime.saves.requestAndWait({ immediate: true }));
+    await fromNativePromise(() => runtime.saves.requestAndWait({ immediate: true }));
   } catch (error) {
     runtime.log.error({ msg: "saving before sleep failed", error });
   }

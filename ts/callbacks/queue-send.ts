@@ -42,14 +42,14 @@ export function onQueueSend(services: ActorServices): Handler {
 }
 
 async function send({ ctx, name }: SendPayload, body: Uint8Array): Promise<SendResult> {
-  await fromNativePromise(ctx.queue().send(name, body));
+  await fromNativePromise(() => ctx.queue().send(name, body));
   return { status: "completed" };
 }
 
 async function sendAndWait({ ctx, name, timeoutMs, cancelToken }: SendPayload, body: Uint8Array): Promise<SendResult> {
   const options = timeoutMs === null ? {} : { timeoutMs: Number(timeoutMs) };
   try {
-    const response = await fromNativePromise(ctx.queue().enqueueAndWait(name, body, options, cancelToken));
+    const response = await fromNativePromise(() => ctx.queue().enqueueAndWait(name, body, options, cancelToken));
     return { status: "completed", ...(response !== null && { response }) };
   } catch (error) {
     const timedOut = error instanceof ActorError && error.group === "queue" && error.code === "timed_out";

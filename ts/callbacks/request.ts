@@ -28,7 +28,7 @@ export function onRequest(services: ActorServices): Handler {
   return async (payload: RequestPayload) => {
     const { ctx, request: native, cancelToken } = payload;
     const runtime = ActorRuntime.of(ctx, services);
-    const conn = await fromNativePromise(ctx.connectConn(connParams(runtime, native), native));
+    const conn = await fromNativePromise(() => ctx.connectConn(connParams(runtime, native), native));
     const signal = linkedSignal(runtime.abortSignal, cancelToken);
     const request = webRequest(native, signal);
     let finish: Promise<void> | undefined;

@@ -130,7 +130,7 @@ export class ActorContextImpl {
   async saveState(options: SaveStateOptions = {}): Promise<void> {
     const request = saveRequest(options.immediate, options.maxWait);
     if (options.immediate !== true) return this.#runtime.saves.request(request);
-    await fromNativePromise(this.#runtime.saves.requestAndWait(request));
+    await fromNativePromise(() => this.#runtime.saves.requestAndWait(request));
   }
 
   keepAwake<T>(promise: Promise<T>): Promise<T> {

@@ -52,7 +52,7 @@ export class ConnImpl {
   }
 
   async disconnect(reason?: string): Promise<void> {
-    await fromNativePromise(this.#native.disconnect(reason));
+    await fromNativePromise(() => this.#native.disconnect(reason));
   }
 
   /** The first state, encoded, from `createConnState`. */

@@ -16,26 +16,26 @@ type AnyListOptions = KvListOptions<KvValueType, KvKeyType>;
 
 export function createKv(native: NativeKv): ActorKv {
   const listPrefix = async (prefix: Input, options: AnyListOptions = {}) =>
-    pairs(await fromNativePromise(native.listPrefix(userKey(prefix), range(options))), options);
+    pairs(await fromNativePromise(() => native.listPrefix(userKey(prefix), range(options))), options);
   const kv = {
     async get(key: Input, { type = "text" }: { type?: KvValueType } = {}) {
-      const value = await fromNativePromise(native.get(userKey(key)));
+      const value = await fromNativePromise(() => native.get(userKey(key)));
       return value === null ? null : output(value, type);
     },
-    put: async (key: Input, value: Input) => fromNativePromise(native.put(userKey(key), bytes(value, "value"))),
-    delete: async (key: Input) => fromNativePromise(native.delete(userKey(key))),
+    put: async (key: Input, value: Input) => fromNativePromise(() => native.put(userKey(key), bytes(value, "value"))),
+    delete: async (key: Input) => fromNativePromise(() => native.delete(userKey(key))),
     async batchPut(entries: [Uint8Array, Uint8Array][]) {
       const raw = entries.map(([key, value]) => ({ key: toRaw(key), value: toRaw(value) }));
-      await fromNativePromise(native.batchPut(raw));
+      await fromNativePromise(() => native.batchPut(raw));
     },
-    batchGet: async (keys: Uint8Array[]) => fromNativePromise(native.batchGet(keys.map(toRaw))),
-    batchDelete: async (keys: Uint8Array[]) => fromNativePromise(native.batchDelete(keys.map(toRaw))),
+    batchGet: async (keys: Uint8Array[]) => fromNativePromise(() => native.batchGet(keys.map(toRaw))),
+    batchDelete: async (keys: Uint8Array[]) => fromNativePromise(() => native.batchDelete(keys.map(toRaw))),
     deleteRange: async (start: Input, end: Input) =>
-      fromNativePromise(native.deleteRange(userKey(start), userKey(end))),
+      fromNativePromise(() => native.deleteRange(userKey(start), userKey(end))),
     list: listPrefix,
     listPrefix,
     listRange: async (start: Input, end: Input, options: AnyListOptions = {}) =>
-      pairs(await fromNativePromise(native.listRange(userKey(start), userKey(end), range(options))), options),
+      pairs(await fromNativePromise(() => native.listRange(userKey(start), userKey(end), range(options))), options),
   };
   // The generic result types depend on option values; the code above does, too.
   return kv as unknown as ActorKv;

@@ -40,7 +40,7 @@ export class ActorQueueImpl {
 
   async send(name: string, body: unknown): Promise<Message> {
     const bytes = await this.#encodeBody(name, body);
-    return this.#message(await fromNativePromise(this.#native.send(name, bytes)));
+    return this.#message(await fromNativePromise(() => this.#native.send(name, bytes)));
   }
 
   async next(options: ReceiveOptions = {}): Promise<Message | undefined> {
@@ -50,7 +50,7 @@ export class ActorQueueImpl {
   async nextBatch(options: ReceiveOptions = {}): Promise<Message[]> {
     this.#requireNoneOpen();
     const messages = await withToken(this.#services.native, options.signal, (token) =>
-      fromNativePromise(this.#native.nextBatch(receive(options), token)),
+      fromNativePromise(() => this.#native.nextBatch(receive(options), token)),
     );
     return messages.map((message) => this.#received(message));
   }
@@ -58,21 +58,21 @@ export class ActorQueueImpl {
   async waitForNames(names: readonly string[], options: WaitOptions = {}): Promise<Message> {
     this.#requireNoneOpen();
     const message = await withToken(this.#services.native, options.signal, (token) =>
-      fromNativePromise(this.#native.waitForNames([...names], timeout(options), token)),
+      fromNativePromise(() => this.#native.waitForNames([...names], timeout(options), token)),
     );
     return this.#message(message);
   }
 
   async waitForAvailable(names: readonly string[] = [], options: WaitOptions = {}): Promise<void> {
     await withToken(this.#services.native, options.signal, (token) =>
-      fromNativePromise(this.#native.waitForNamesAvailable([...names], timeout(options), token)),
+      fromNativePromise(() => this.#native.waitForNamesAvailable([...names], timeout(options), token)),
     );
   }
 
   async complete(message: { id: number | bigint; name: string }, answer?: unknown): Promise<boolean> {
     const id = BigInt(message.id);
     const bytes = await this.#encodeAnswer(message.name, answer);
-    const existed = await fromNativePromise(this.#native.completePersisted(id, message.name, bytes));
+    const existed = await fromNativePromise(() => this.#native.completePersisted(id, message.name, bytes));
     this.#open.delete(id);
     return existed;
   }
@@ -80,7 +80,7 @@ export class ActorQueueImpl {
   async enqueueAndWait(name: string, body: unknown, options: WaitOptions = {}): Promise<unknown> {
     const bytes = await this.#encodeBody(name, body);
     const answer = await withToken(this.#services.native, options.signal, (token) =>
-      fromNativePromise(this.#native.enqueueAndWait(name, bytes, timeout(options), token)),
+      fromNativePromise(() => this.#native.enqueueAndWait(name, bytes, timeout(options), token)),
     );
     return answer === null ? undefined : this.#services.codec.decode(answer);
   }
@@ -119,7 +119,7 @@ export class ActorQueueImpl {
     if (!this.#open.has(id)) throw messageAlreadyCompleted();
     const bytes = await this.#encodeAnswer(name, answer);
     // Stays open when this fails, so that completing can be tried again.
-    await fromNativePromise(native.complete(bytes));
+    await fromNativePromise(() => native.complete(bytes));
     this.#open.delete(id);
   }
 

@@ -13,20 +13,20 @@ export function createSchedule(native: NativeSchedule, codec: Codec): ActorSched
   });
   return {
     async after(durationMs, action, ...args) {
-      return fromNativePromise(native.after(durationMs, action, codec.encode(args, "args")));
+      return fromNativePromise(() => native.after(durationMs, action, codec.encode(args, "args")));
     },
     async at(timestampMs, action, ...args) {
-      return fromNativePromise(native.at(timestampMs, action, codec.encode(args, "args")));
+      return fromNativePromise(() => native.at(timestampMs, action, codec.encode(args, "args")));
     },
     async cancel(id) {
-      return fromNativePromise(native.cancel(id));
+      return fromNativePromise(() => native.cancel(id));
     },
     async get(id) {
-      const event = await fromNativePromise(native.get(id));
+      const event = await fromNativePromise(() => native.get(id));
       return event === null ? undefined : info(event);
     },
     async list() {
-      return (await fromNativePromise(native.list())).map(info);
+      return (await fromNativePromise(() => native.list())).map(info);
     },
   };
 }
@@ -35,23 +35,23 @@ export function createCron(native: NativeSchedule, codec: Codec): ActorCron {
   return {
     async set({ name, expression, timezone, action, args = [], maxHistory }) {
       const encoded = codec.encode(args, "args");
-      await fromNativePromise(native.cronSet(name, expression, timezone, action, encoded, maxHistory));
+      await fromNativePromise(() => native.cronSet(name, expression, timezone, action, encoded, maxHistory));
     },
     async every({ name, interval, action, args = [], maxHistory }) {
-      await fromNativePromise(native.cronEvery(name, interval, action, codec.encode(args, "args"), maxHistory));
+      await fromNativePromise(() => native.cronEvery(name, interval, action, codec.encode(args, "args"), maxHistory));
     },
     async get(name) {
-      const job = await fromNativePromise(native.cronGet(name));
+      const job = await fromNativePromise(() => native.cronGet(name));
       return job === null ? undefined : jobInfo(job, codec);
     },
     async list() {
-      return (await fromNativePromise(native.cronList())).map((job) => jobInfo(job, codec));
+      return (await fromNativePromise(() => native.cronList())).map((job) => jobInfo(job, codec));
     },
     async delete(name) {
-      return fromNativePromise(native.cronDelete(name));
+      return fromNativePromise(() => native.cronDelete(name));
     },
     async history(name, { limit } = {}) {
-      return (await fromNativePromise(native.cronHistory(name, limit))).map(fire);
+      return (await fromNativePromise(() => native.cronHistory(name, limit))).map(fire);
     },
   };
 }

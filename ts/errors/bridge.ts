@@ -53,10 +53,10 @@ export function fromNative(error: unknown): unknown {
   return decodeBridgeError(error.message) ?? error;
 }
 
-/** Awaits a native promise; its rejection arrives as an {@link ActorError}. */
-export async function fromNativePromise<T>(promise: Promise<T>): Promise<T> {
+/** Awaits a native call; what it throws or rejects with arrives as an {@link ActorError}. */
+export async function fromNativePromise<T>(call: () => Promise<T>): Promise<T> {
   try {
-    return await promise;
+    return await call();
   } catch (error) {
     // Thrown from here, not passed on, so that the stack shows the caller.
     throw fromNative(error);

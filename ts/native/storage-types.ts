@@ -117,7 +117,7 @@ export interface BindParam {
   intValue?: number;
   floatValue?: number;
   textValue?: string;
-  blobValue?: Buffer;
+  blobValue?: Uint8Array;
 }
 
 export interface NativeRows {

@@ -68,7 +68,7 @@ export class EmbeddedHost {
     for (const [name, { services, callbacks }] of this.#actors) {
       registry.register(name, new native.NapiActorFactory(callbacks, createConfig(services, limits)));
     }
-    await fromNativePromise(registry.openEmbedded(this.#embeddedConfig(dataDir, limits)));
+    await fromNativePromise(() => registry.openEmbedded(this.#embeddedConfig(dataDir, limits)));
     closeBeforeExit(this.#close);
     return registry;
   }
@@ -92,7 +92,7 @@ export class EmbeddedHost {
       // It never opened; whoever opened it has the error.
       return;
     }
-    if (registry !== undefined) await fromNativePromise(registry.shutdown());
+    if (registry !== undefined) await fromNativePromise(() => registry.shutdown());
   }
 }
 

@@ -21,19 +21,25 @@ export class LocalTransport implements Transport {
     const encoded = this.#codec.encode(args, "args");
     const options: LocalCallOptions = params === undefined ? {} : { params: this.#codec.encode(params, "params") };
     const registry = await this.#open();
-    const call = fromNativePromise(registry.localAction(this.#target(target), name, encoded, options));
+    const call = fromNativePromise(() => registry.localAction(this.#target(target), name, encoded, options));
     return this.#codec.decode(await unlessAborted(call, signal));
   }
 
   async resolve(target: Target, signal?: AbortSignal): Promise<string> {
     const registry = await this.#open();
-    return unlessAborted(fromNativePromise(registry.localResolve(this.#target(target))), signal);
+    return unlessAborted(
+      fromNativePromise(() => registry.localResolve(this.#target(target))),
+      signal,
+    );
   }
 
   async create({ name, key, input, signal }: CreateCall): Promise<string> {
     const registry = await this.#open();
     const bytes = input === undefined ? undefined : this.#codec.encode(input, "input");
-    return unlessAborted(fromNativePromise(registry.localCreate(name, [...key], bytes)), signal);
+    return unlessAborted(
+      fromNativePromise(() => registry.localCreate(name, [...key], bytes)),
+      signal,
+    );
   }
 
   async send(_: Target, __: QueueCall): Promise<QueueSendReply> {

@@ -122,7 +122,7 @@ export class Registry<A extends Actors> implements RegistryLike {
     this.#requireEmbedded();
     const { host = this.#settings.host, port = this.#settings.port, dataDir } = options;
     const registry = await this.#host.open(dataDir);
-    const address = await fromNativePromise(registry.listenEmbedded({ host, port }));
+    const address = await fromNativePromise(() => registry.listenEmbedded({ host, port }));
     return this.#listener(registry, address);
   }
 
@@ -151,7 +151,7 @@ export class Registry<A extends Actors> implements RegistryLike {
   async #closeListener(registry: NativeRegistry): Promise<void> {
     this.#listening = undefined;
     // A shutdown closes the listener along with everything else.
-    await (this.#host.closing ?? fromNativePromise(registry.closeListener()));
+    await (this.#host.closing ?? fromNativePromise(() => registry.closeListener()));
   }
 
   #makeClient(): Client<Registry<A>> {

@@ -1,14 +1,17 @@
 import { describe, expect, test } from "vitest";
 import { decodeCbor, encodeCbor } from "../../ts/codec/index";
-import { cborOnlyValues, roundTripValues } from "../fixtures/values";
+import { cborOnlyValues, largeText, roundTripValues } from "../fixtures/values";
 
 const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString("hex");
 const bytes = (text: string) => new Uint8Array(Buffer.from(text.replaceAll(" ", ""), "hex"));
 
 describe("a value that is encoded and decoded", () => {
-  test.each([...roundTripValues, ...cborOnlyValues])("is the same again: %s", (_, value) => {
-    expect(decodeCbor(encodeCbor(value))).toStrictEqual(value);
-  });
+  test.each([...roundTripValues, ...cborOnlyValues, ["large text", [largeText, "ü".repeat(70_000)]]])(
+    "is the same again: %s",
+    (_, value) => {
+      expect(decodeCbor(encodeCbor(value))).toStrictEqual(value);
+    },
+  );
 
   test("keeps name and message of an error, and its class if it is a standard one", () => {
     const custom = Object.assign(new Error("mine"), { name: "CustomError" });

@@ -25,6 +25,14 @@ test("the declarations name exactly the native exports of the entry", () => {
   expect(declarations).toContain('export * from "./lib/index.js"');
 });
 
+test("the entry exports every class and function that is declared for the addon", () => {
+  const declared = [...read("native.d.ts").matchAll(/^export declare (?:class|function) (\w+)/gm)].map(
+    ([, name]) => name,
+  );
+  expect(declared.length).toBeGreaterThan(20);
+  expect(declared.sort()).toEqual(names("native").sort());
+});
+
 test("the entry exports every native class and function of the published addon", () => {
   const published =
     "ActorContext decodeInspectorRequest encodeInspectorResponse OutboundCall WorkflowSpan WorkflowStepSpan NapiActorFactory CancellationToken ConnHandle JsNativeDatabase JsSqliteTransaction JsActorStateTransaction HttpResponseBodyStream HttpRequestBodyStream Kv Queue QueueMessage CoreRegistry Schedule WebSocket setTelemetryLogSink shutdownTelemetry";

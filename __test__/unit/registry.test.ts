@@ -40,7 +40,7 @@ describe("a registry", () => {
     const handle = client.counter.getOrCreate("a");
     expect(native.registries).toEqual([]);
     await Promise.all([handle.add(1), handle.add(1)]);
-    expect(native.only.log[0]).toEqual(["open", { dataDir: resolve("data"), maxIncomingMessageSize: 99 }]);
+    expect(native.only.log[0]).toEqual(["open", { dataDir: resolve("data") }]);
     expect(native.only.factories.get("counter").config).toEqual({
       sleepTimeoutMs: 10,
       maxQueueSize: 3,

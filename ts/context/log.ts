@@ -18,7 +18,9 @@ export function defaultLogger(
 }
 
 function environmentLevel(): LogLevel {
-  const asked = (process.env.RIVET_LOG_LEVEL ?? process.env.LOG_LEVEL ?? "").toLowerCase();
+  const text = (process.env.RIVET_LOG_LEVEL ?? process.env.LOG_LEVEL ?? "").toLowerCase();
+  // The native logger's word for it.
+  const asked = text === "off" ? "silent" : text;
   return LEVELS.includes(asked as LogLevel) ? (asked as LogLevel) : "warn";
 }
 

@@ -10,9 +10,6 @@ export interface EmbeddedConfig {
   dataDir: string;
   maxOpenDatabases?: number;
   region?: string;
-  maxIncomingMessageSize?: number;
-  maxOutgoingMessageSize?: number;
-  clock?: string;
 }
 
 export interface ListenAddress {

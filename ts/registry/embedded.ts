@@ -61,6 +61,7 @@ export class EmbeddedHost {
     const native = this.#native();
     const registry = new native.CoreRegistry();
     const { maxIncomingMessageSize, maxOutgoingMessageSize } = this.#config;
+    // The registry's limits are each actor's, unless it has its own.
     const limits = {
       ...(maxIncomingMessageSize !== undefined && { maxIncomingMessageSize }),
       ...(maxOutgoingMessageSize !== undefined && { maxOutgoingMessageSize }),
@@ -68,16 +69,15 @@ export class EmbeddedHost {
     for (const [name, { services, callbacks }] of this.#actors) {
       registry.register(name, new native.NapiActorFactory(callbacks, createConfig(services, limits)));
     }
-    await fromNativePromise(() => registry.openEmbedded(this.#embeddedConfig(dataDir, limits)));
+    await fromNativePromise(() => registry.openEmbedded(this.#embeddedConfig(dataDir)));
     closeBeforeExit(this.#close);
     return registry;
   }
 
-  #embeddedConfig(dataDir: string, limits: Partial<EmbeddedConfig>): EmbeddedConfig {
+  #embeddedConfig(dataDir: string): EmbeddedConfig {
     const { region, maxOpenDatabases } = this.#config;
     return {
       dataDir,
-      ...limits,
       ...(region !== undefined && { region }),
       ...(maxOpenDatabases !== undefined && { maxOpenDatabases }),
     };

@@ -60,9 +60,9 @@ describe("a generation", () => {
     first.clearRuntimeState();
     expect(first.runtimeState()).not.toBe(bag);
     await call("nap");
-    while (contexts.length < 4) await call("look");
+    // Grace still answers calls: the next generation is there once its `onWake` ran.
+    while (first.sameActorInstance(contexts.at(-1))) await call("look");
     const next = contexts.at(-1);
-    expect(first.sameActorInstance(next)).toBe(false);
     expect(next.runtimeState()).not.toBe(first.runtimeState());
     expect(next.actorId()).toBe(id);
   });

@@ -70,6 +70,25 @@ where
     }
 }
 
+/// Time that is spent on a body nobody wants.
+pub(crate) const DISCARD_TIME: Duration = Duration::from_secs(1);
+
+/// Reads what is left of a body that nobody wants, for a moment and within 20 MiB.
+///
+/// A connection that is answered before its request has arrived has to be closed,
+/// and a client that is still sending may then lose the answer.
+pub async fn discard_body<B>(body: B, clock: &Clock)
+where
+    B: Body<Data = Bytes>,
+    B::Error: Display,
+{
+    if body.is_end_stream() || body.size_hint().lower() > REQUEST_BYTES_MAX {
+        return;
+    }
+    // Whatever becomes of it, there is an answer to send.
+    let _ = clock.timeout(DISCARD_TIME, collect(body, 0)).await;
+}
+
 async fn collect<B>(body: B, limit: u64) -> Result<Bytes>
 where
     B: Body<Data = Bytes>,

@@ -22,7 +22,7 @@ mod route;
 mod serve;
 mod upload;
 
-pub use body::{BodyAborted, ReplyBody, read_body};
+pub use body::{BodyAborted, ReplyBody, discard_body, read_body};
 pub use live::{ActorSource, LiveActor};
 pub use reply::{
     ACTOR_GENERATION_HEADER, ACTOR_HEADER, ACTOR_KEY_HEADER, ERROR_HEADER, HttpReply, error_reply,

@@ -19,7 +19,7 @@ use http_body::Body;
 use serde_json::json;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::body::{self, REQUEST_BYTES_MAX, ReplyBody, read_body};
+use crate::body::{self, DISCARD_TIME, REQUEST_BYTES_MAX, ReplyBody, read_body};
 use crate::head;
 use crate::live::{ActorSource, LiveActor};
 use crate::reply::HttpReply;
@@ -71,8 +71,21 @@ impl RawCall<'_> {
         let (mut upload, stream) = Upload::new(body);
         let response = self
             .send_streaming(&mut upload, stream, &cancelled, actor)
-            .await?;
-        self.respond(response, upload.into_uploading(), abandoned)
+            .await;
+        let uploading = upload.into_uploading();
+        match response {
+            Ok(response) if response.stream.is_some() => {
+                self.respond(response, uploading, abandoned)
+            }
+            answered => {
+                // Nobody drives the upload after this, and a client that is still
+                // sending when the connection closes may lose the answer.
+                if let Some(uploading) = uploading {
+                    let _ = gateway.clock.timeout(DISCARD_TIME, uploading).await;
+                }
+                self.respond(answered?, None, abandoned)
+            }
+        }
     }
 
     fn request(&self, given: Given, cancelled: &CancellationToken) -> Box<Request> {

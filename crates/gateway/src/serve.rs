@@ -12,7 +12,7 @@ use http::{StatusCode, request::Parts};
 use http_body::Body;
 use tokio_util::sync::CancellationToken;
 
-use crate::body::{ReplyBody, read_body};
+use crate::body::{ReplyBody, discard_body, read_body};
 use crate::head::{self, CONN_PARAMS_HEADER};
 use crate::live::{ActorSource, LiveActor};
 use crate::reply::{self, HttpReply};
@@ -47,7 +47,10 @@ impl Gateway {
     {
         let mut actor = match LiveActor::acquire(source).await {
             Ok(actor) => actor,
-            Err(error) => return reply::host_error_reply(&error),
+            Err(error) => {
+                discard_body(request.body, &self.clock).await;
+                return reply::host_error_reply(&error);
+            }
         };
         let encoding = head::encoding(&request.parts.headers);
         let answer = self.route(request, &mut actor, encoding).await;
@@ -75,18 +78,25 @@ impl Gateway {
             ray_id,
         } = request;
         let text = "text/plain; charset=utf-8";
-        match Route::find(&parts.method, &path_and_query)? {
+        let route = match Route::find(&parts.method, &path_and_query) {
+            Ok(route) => route,
+            Err(error) => {
+                discard_body(body, &self.clock).await;
+                return Err(error);
+            }
+        };
+        match route {
             Route::Banner => Ok(reply::of(StatusCode::OK, text, ReplyBody::whole(BANNER))),
             Route::Health => Ok(reply::of(StatusCode::OK, text, ReplyBody::whole("ok"))),
             Route::Metadata => Ok(self.metadata()),
             Route::Action(name) => {
-                let call = Call::new(&parts, &path_and_query, name.into_owned(), &ray_id)?;
                 let body = self.read(body, actor).await?;
+                let call = Call::new(&parts, &path_and_query, name.into_owned(), &ray_id)?;
                 action::run(call, body, encoding, actor).await
             }
             Route::Queue(name) => {
-                let call = Call::new(&parts, &path_and_query, name.into_owned(), &ray_id)?;
                 let body = self.read(body, actor).await?;
+                let call = Call::new(&parts, &path_and_query, name.into_owned(), &ray_id)?;
                 queue::send(call, body, encoding, actor).await
             }
             Route::Raw(uri) => {

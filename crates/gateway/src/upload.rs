@@ -51,6 +51,9 @@ enum Receiver {
 pub(crate) struct Upload<B> {
     body: B,
     receiver: Receiver,
+    /// A place in the channel for saying that the body is not complete: a stream
+    /// that just ends would pass for a whole one.
+    last_word: Option<mpsc::OwnedPermit<Chunk>>,
     /// What was put into the current channel; `None` once that is more than it
     /// holds, which proves that somebody takes it out.
     sent: Option<Vec<Chunk>>,
@@ -71,6 +74,7 @@ where
         let mut upload = Self {
             body,
             receiver: Receiver::Gone,
+            last_word: None,
             sent: Some(Vec::new()),
             replay: VecDeque::new(),
             body_bytes: 0,
@@ -81,7 +85,8 @@ where
     }
 
     fn open(&mut self) -> BodyStream {
-        let (sender, receiver) = mpsc::channel(CAPACITY);
+        let (sender, receiver) = mpsc::channel(CAPACITY + 1);
+        self.last_word = sender.clone().try_reserve_owned().ok();
         self.receiver = Receiver::Listens(PollSender::new(sender));
         receiver
     }
@@ -116,6 +121,7 @@ where
                 (Some(chunk), _) => chunk,
                 (None, Some(end)) => {
                     self.receiver = Receiver::Served;
+                    self.last_word = None;
                     return Poll::Ready(end);
                 }
                 (None, None) => match ready!(self.poll_body(cx)) {
@@ -165,6 +171,14 @@ where
         // The place was reserved; only a receiver that has gone can refuse.
         if sender.send_item(chunk).is_err() {
             self.receiver = Receiver::Gone;
+        }
+    }
+}
+
+impl<B> Drop for Upload<B> {
+    fn drop(&mut self) {
+        if let Some(last_word) = self.last_word.take() {
+            last_word.send(Err("the request ended before its body".to_owned()));
         }
     }
 }
@@ -286,6 +300,18 @@ mod tests {
         })
         .await;
         assert!(upload.restart().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_does_not_look_whole() {
+        let (mut upload, stream) = Upload::new(body_of(CAPACITY + 10, 2));
+        poll_fn(|cx| {
+            let _ = upload.poll(cx);
+            Poll::Ready(())
+        })
+        .await;
+        drop(upload);
+        assert!(drain(stream).await.is_err());
     }
 
     #[tokio::test]

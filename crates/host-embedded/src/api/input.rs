@@ -7,17 +7,13 @@ use std::fmt::Display;
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
-use greenroom_gateway::read_body;
 use greenroom_wire::ActorId;
-use http_body::Body;
 use percent_encoding::percent_decode_str;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::shared::Shared;
-
 /// Largest API body: an input of 4 MiB in base64, and its surroundings.
-const BODY_BYTES_MAX: u32 = 6 * 1024 * 1024;
+pub(super) const BODY_BYTES_MAX: u32 = 6 * 1024 * 1024;
 
 pub(super) fn bad_request(reason: impl Display) -> Error {
     let reason = reason.to_string();
@@ -113,13 +109,7 @@ impl PathSegment<'_> {
 }
 
 /// Reads a JSON body.
-pub(super) async fn read<T, B>(body: B, shared: &Shared) -> Result<T>
-where
-    T: DeserializeOwned,
-    B: Body<Data = Bytes>,
-    B::Error: Display,
-{
-    let body = read_body(body, BODY_BYTES_MAX, shared.clock()).await;
+pub(super) fn parse<T: DeserializeOwned>(body: Result<Bytes>) -> Result<T> {
     let body = body.map_err(|error| match error.is(&code::MESSAGE_INCOMING_TOO_LONG) {
         true => bad_request(format!("the body is larger than {BODY_BYTES_MAX} bytes")),
         false => error,

@@ -12,9 +12,10 @@ use std::fmt::Display;
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
-use greenroom_gateway::{HttpReply, ReplyBody, error_reply};
+use greenroom_gateway::{HttpReply, ReplyBody, error_reply, read_body};
 use greenroom_wire::Encoding;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION};
+use http::request::Parts;
 use http::{Method, Request, Response, StatusCode};
 use http_body::Body;
 use serde_json::Value;
@@ -98,48 +99,47 @@ where
     B: Body<Data = Bytes>,
     B::Error: Display,
 {
-    let path = request.uri().path().to_owned();
-    let Some(route) = Route::find(&path) else {
-        if request.method() == Method::OPTIONS {
-            return HttpReply::new(ReplyBody::empty());
+    let (head, body) = request.into_parts();
+    // Read whatever is asked: an answer that overtakes its request may be lost.
+    let body = read_body(body, input::BODY_BYTES_MAX, shared.clock()).await;
+    let route = Route::find(head.uri.path());
+    match route {
+        Some(route) if head.method == Method::OPTIONS => with_allow(StatusCode::OK, &route),
+        None if head.method == Method::OPTIONS => HttpReply::new(ReplyBody::empty()),
+        Some(route) if !route.allows(&head.method) => {
+            with_allow(StatusCode::METHOD_NOT_ALLOWED, &route)
         }
-        return error_reply(&Error::new(&code::API_NOT_FOUND), Encoding::Json);
-    };
-    if request.method() == Method::OPTIONS {
-        return with_allow(StatusCode::OK, &route);
+        Some(route) => {
+            let answer = answer(shared, &route, &head, body).await;
+            answer.unwrap_or_else(|error| error_reply(&error, Encoding::Json))
+        }
+        None => error_reply(&Error::new(&code::API_NOT_FOUND), Encoding::Json),
     }
-    if !route.allows(request.method()) {
-        return with_allow(StatusCode::METHOD_NOT_ALLOWED, &route);
-    }
-    let answer = answer(shared, &route, request).await;
-    answer.unwrap_or_else(|error| error_reply(&error, Encoding::Json))
 }
 
-async fn answer<B>(shared: &Shared, route: &Route<'_>, request: Request<B>) -> Result<HttpReply>
-where
-    B: Body<Data = Bytes>,
-    B::Error: Display,
-{
-    let method = request.method().clone();
-    let query = request.uri().query().unwrap_or_default().to_owned();
-    let headers = request.headers().clone();
-    let mut query = Query::parse(&query)?;
+async fn answer(
+    shared: &Shared,
+    route: &Route<'_>,
+    head: &Parts,
+    body: Result<Bytes>,
+) -> Result<HttpReply> {
+    let method = &head.method;
+    let mut query = Query::parse(head.uri.query().unwrap_or_default())?;
     shared.check_namespace(query.one("namespace")?)?;
-    if !matches!(method, Method::GET | Method::HEAD) {
+    if !matches!(*method, Method::GET | Method::HEAD) {
         // Before anything is changed.
         query.finish()?;
     }
-    let body = request.into_body();
     let json = match route {
         Route::Banner => return Ok(redirect("/metadata")),
         Route::Metadata => cluster::metadata(shared),
         Route::Health => cluster::health(),
         Route::HealthFanout => cluster::health_fanout(),
-        Route::Actors if method == Method::PUT => {
-            actors::get_or_create(shared, input::read(body, shared).await?).await?
+        Route::Actors if *method == Method::PUT => {
+            actors::get_or_create(shared, input::parse(body)?).await?
         }
-        Route::Actors if method == Method::POST => {
-            actors::create(shared, input::read(body, shared).await?).await?
+        Route::Actors if *method == Method::POST => {
+            actors::create(shared, input::parse(body)?).await?
         }
         Route::Actors => actors::list(shared, &mut query).await?,
         Route::ActorNames => actors::names(shared, &mut query)?,
@@ -147,13 +147,13 @@ where
         Route::ActorSleep(id) => actors::sleep(shared, PathSegment(id)).await?,
         Route::ActorReschedule(id) => actors::reschedule(shared, PathSegment(id)).await?,
         Route::ActorKvKey(id) => actors::kv_key(shared, PathSegment(id)).await?,
-        Route::Namespaces if method == Method::POST => {
-            cluster::create_namespace(shared, input::read(body, shared).await?)?
+        Route::Namespaces if *method == Method::POST => {
+            cluster::create_namespace(shared, input::parse(body)?)?
         }
         Route::Namespaces => cluster::namespaces(shared, &mut query)?,
-        Route::Datacenters => cluster::datacenters(shared, &headers),
+        Route::Datacenters => cluster::datacenters(shared, &head.headers),
         Route::RunnerConfigs => cluster::runner_configs(shared, &mut query)?,
-        Route::RunnerConfig => cluster::change_runner_config(&method),
+        Route::RunnerConfig => cluster::change_runner_config(method),
         Route::Envoys => cluster::envoys(shared, &mut query)?,
         Route::Runners => cluster::runners(&mut query)?,
         Route::RunnerNames => cluster::runner_names(&mut query)?,

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
-use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, host_error_reply};
+use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, discard_body, host_error_reply};
 use greenroom_wire::RayId;
 use greenroom_wire::gateway_path::{self, GatewayRoute, QueryMethod, TargetHeaders};
 use http::header::{AsHeaderName, HOST, HeaderMap, HeaderName, HeaderValue};
@@ -60,7 +60,7 @@ where
                 reply
             }
             Err(error) => {
-                let mut reply = host_error_reply(&error);
+                let mut reply = refuse(shared, request, &error).await;
                 cors.stamp_gateway(reply.headers_mut());
                 reply
             }
@@ -104,6 +104,15 @@ fn actor_route(headers: &HeaderMap, path_and_query: &str) -> Result<Option<Gatew
     gateway_path::from_headers(&named, path_and_query)
 }
 
+async fn refuse<B>(shared: &Shared, request: Request<B>, error: &Error) -> HttpReply
+where
+    B: Body<Data = Bytes>,
+    B::Error: Display,
+{
+    discard_body(request.into_body(), shared.clock()).await;
+    host_error_reply(error)
+}
+
 async fn ask_actor<B>(
     shared: &Shared,
     request: Request<B>,
@@ -116,7 +125,7 @@ where
 {
     let target = match target_of(shared, route.target) {
         Ok(target) => target,
-        Err(error) => return host_error_reply(&error),
+        Err(error) => return refuse(shared, request, &error).await,
     };
     let (parts, body) = request.into_parts();
     let request = ActorRequest {

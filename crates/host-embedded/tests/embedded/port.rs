@@ -331,6 +331,28 @@ async fn more_connections_than_places_wait_and_are_served() {
 }
 
 #[tokio::test]
+async fn an_answer_waits_for_the_rest_of_its_request() {
+    let (world, _client) = open().await;
+    let addr = listen(&world.host).await.addr();
+    let mut stream = TcpStream::connect(addr).await.unwrap();
+    for path in ["/gateway/nobody/action/x", "/nowhere", "/gateway/x?rvt-x"] {
+        let head = format!("POST {path} HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream.write_all(b"2\r\n{}\r\n").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        stream.write_all(b"0\r\n\r\n").await.unwrap();
+        let mut answer = vec![0; 4_096];
+        let length = stream.read(&mut answer).await.unwrap();
+        let answer = String::from_utf8_lossy(&answer[..length]);
+        assert!(answer.starts_with("HTTP/1.1 4"), "{answer}");
+        assert!(
+            answer.ends_with('}'),
+            "whole, and the connection goes on: {answer}"
+        );
+    }
+}
+
+#[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
     let (world, _client) = open().await;
     let listener = listen(&world.host).await;

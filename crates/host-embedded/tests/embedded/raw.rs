@@ -18,7 +18,7 @@ pub async fn respond(script: &Script, request: Request) -> Result<Response> {
             ..text(404, "")
         }),
         "/status" => Ok(text(99, "")),
-        "/length" => length(request).await,
+        "/length" => length(script, request).await,
         "/echo" => Ok(echo(request)),
         "/ticks" => Ok(ticks()),
         "/hang" => {
@@ -51,10 +51,16 @@ async fn next(chunks: &mut Option<BodyStream>) -> Option<Result<Bytes, String>> 
     chunks.as_mut()?.recv().await
 }
 
-async fn length(mut request: Request) -> Result<Response> {
+async fn length(script: &Script, mut request: Request) -> Result<Response> {
     let mut bytes = request.body.len();
     while let Some(chunk) = next(&mut request.stream).await {
-        bytes += chunk.map_err(Error::internal)?.len();
+        bytes += match chunk {
+            Ok(chunk) => chunk.len(),
+            Err(reason) => {
+                script.note("broken body");
+                return Err(Error::internal(reason));
+            }
+        };
     }
     Ok(text(200, bytes.to_string()))
 }

@@ -119,6 +119,20 @@ async fn a_body_over_the_limit_is_a_413_announced_or_not() {
 }
 
 #[tokio::test]
+async fn a_body_that_breaks_off_does_not_pass_for_a_whole_one() {
+    let (world, mut client, base) = open().await;
+    let (sender, receiver) = mpsc::channel(1);
+    let request = Request::post(format!("{base}/length"));
+    let request = request.body(channel_body(receiver)).unwrap();
+    let sending = tokio::spawn(async move { client.send(request).await.status() });
+    sender.send(Bytes::from_static(b"some")).await.unwrap();
+    sender.send(Bytes::from_static(b"more")).await.unwrap();
+    sending.abort();
+    let broken = || world.script.times("broken body") == 1;
+    eventually("user code is told", broken).await;
+}
+
+#[tokio::test]
 async fn errors_of_user_code_are_mapped_and_its_own_statuses_kept() {
     let (_world, mut client, base) = open().await;
     let fail = client.get(&format!("{base}/fail")).await;

@@ -68,7 +68,7 @@ export function checkIntegrity(dataDir) {
   const copy = mkdtempSync(join(tmpdir(), "greenroom-copy-"));
   try {
     cpSync(dataDir, copy, { recursive: true });
-    const args = ["run", "--quiet", "-p", "greenroom-store", "--example", "integrity", "--", copy];
+    const args = ["run", "--quiet", "--example", "integrity", "--", copy];
     const { status, stdout, stderr } = spawnSync("cargo", args, { cwd: ROOT, encoding: "utf8" });
     if (status !== 0) throw new Error(`integrity check failed:\n${stdout}${stderr}`);
     return stdout.trim().split("\n").filter(Boolean).length;

@@ -128,14 +128,22 @@ impl Writer {
 }
 
 fn open(disk: &Disk, path: &Path) -> Result<Connection> {
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).file("create the data folder")?;
-    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    std::fs::create_dir_all(folder).file("create the data folder")?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let conn = disk.connect(path, flags).sql("open the directory")?;
     sql::prepare(&conn)?;
+    // The data folder may be as new as the file in it, so its names and its own
+    // are made durable once per start.
+    disk.sync_folder(folder).file("sync the data folder")?;
+    if let Some(above) = folder.parent()
+        && let Err(error) = disk.sync_folder(above)
+    {
+        // One may use a folder without the right to read the one above it.
+        tracing::debug!(%error, "could not sync the folder above the data folder");
+    }
     Ok(conn)
 }
 

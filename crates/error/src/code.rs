@@ -132,6 +132,8 @@ codes! {
     CONNECTION_NOT_FOUND = row("connection", "not_found", "Connection '{conn_id}' was not found.");
     CONNECTION_NOT_HIBERNATABLE = row("connection", "not_hibernatable", "Connection '{conn_id}' is not hibernatable.");
     CONNECTION_RESTORE_NOT_FOUND = row("connection", "restore_not_found", "Hibernatable connection restore target was not found");
+    /// The client reads more slowly than its actor sends.
+    CONNECTION_SLOW_CONSUMER = row("connection", "slow_consumer", "The client does not read fast enough; too much was waiting for it.").close(1013).retry();
     CONNECTION_DISCONNECT_FAILED = row("connection", "disconnect_failed", "Disconnect transport failed for {count} connection(s): {details}");
 
     // Queue.
@@ -182,6 +184,9 @@ codes! {
     MESSAGE_INCOMING_TOO_LONG = row("message", "incoming_too_long", "Incoming message too long").public(400, 400);
     MESSAGE_OUTGOING_TOO_LONG = row("message", "outgoing_too_long", "Outgoing message too long").public(400, 400);
     MESSAGE_INVALID_UTF8 = row("message", "invalid_utf8", "Text message is not valid UTF-8.").http(400).close(1007);
+    WS_PROTOCOL_ERROR = row("ws", "protocol_error", "The client broke the WebSocket protocol.").http(400).close(1002);
+    /// The process shuts down; another may take over.
+    WS_GOING_AWAY = row("ws", "going_away", "The server is going away.").http(503).close(1001).retry();
     PROTOCOL_INVALID_HTTP_REQUEST = row("protocol", "invalid_http_request", "Invalid HTTP request {field}: {reason}");
     PROTOCOL_INVALID_HTTP_RESPONSE = row("protocol", "invalid_http_response", "Invalid HTTP response {field}: {reason}");
     PROTOCOL_INVALID_CONNECT_REQUEST = row("protocol", "invalid_actor_connect_request", "Invalid actor-connect request {field}: {reason}");

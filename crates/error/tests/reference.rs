@@ -35,6 +35,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("kv", "The key-value compatibility store"),
     ("sqlite", "An actor's SQLite database"),
     ("message", "Limits and form of messages"),
+    ("ws", "WebSockets below the client protocol"),
     ("protocol", "Decoding of requests and stored data"),
     ("request", "Requests to an actor's routes"),
     ("auth", "Permissions"),

@@ -21,6 +21,7 @@ mod reply;
 mod route;
 mod serve;
 mod upload;
+pub mod websocket;
 
 pub use body::{BodyAborted, ReplyBody, discard_body, read_body};
 pub use live::{ActorSource, LiveActor};

@@ -7,10 +7,13 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 
 use greenroom_error::Result;
 use greenroom_store::Database;
 use greenroom_wire::ActorId;
+
+use crate::actor::connection::{ConnHandle, ConnTransport};
 
 pub type HostFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -64,6 +67,17 @@ pub struct HibernationId {
     pub request_id: [u8; 4],
 }
 
+/// A client's socket that a host keeps open from one generation of its actor to
+/// the next.
+pub struct HeldSocket {
+    pub id: HibernationId,
+    /// The connection as the last generation left it, if that lived in this
+    /// process. It knows of subscriptions and connections that a crash kept from
+    /// storage.
+    pub conn: Option<ConnHandle>,
+    pub transport: Arc<dyn ConnTransport>,
+}
+
 /// Surroundings of actors. Every method may be called from any thread; none may
 /// block.
 pub trait Host: Send + Sync + 'static {
@@ -88,8 +102,12 @@ pub trait Host: Send + Sync + 'static {
 
     fn client_endpoint(&self) -> ClientEndpoint;
 
-    /// True while the host still holds the client's socket.
-    fn hibernating_socket_is_live(&self, actor: ActorRef, socket: HibernationId) -> bool;
+    /// Sockets that the actor's next generation begins with. Asked once per
+    /// start, after storage was loaded and before user code runs.
+    fn held_sockets(&self, actor: ActorRef) -> Vec<HeldSocket> {
+        let _ = actor;
+        Vec::new()
+    }
 
     /// The actor handled everything up to this message; the host may forget it.
     fn ack_hibernating_message(&self, actor: ActorRef, socket: HibernationId, message_index: u16);

@@ -14,7 +14,9 @@ pub mod registry;
 pub mod reply;
 pub mod websocket;
 
-pub use actor::connection::{ConnHandle, ConnTransport, ConnectOptions, OutboundEvent};
+pub use actor::connection::{
+    ConnHandle, ConnTransport, ConnectOptions, HibernationMetadata, OutboundEvent,
+};
 pub use actor::context::ActorContext;
 pub use actor::factory::{ActorEvents, ActorFactory, ActorStart};
 pub use actor::lifecycle::LifecycleState;
@@ -26,7 +28,7 @@ pub use actor::save_book::RequestSaveOpts;
 pub use actor::work::{ActorWorkKind, ActorWorkRegion, CountGuard};
 pub use clock::{Clock, ManualClock};
 pub use config::{ActorConfig, Durability, Hooks};
-pub use host::{ActorRef, ClientEndpoint, HibernationId, Host, HostFuture, StopReason};
+pub use host::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture, StopReason};
 pub use registry::{ActionCall, ActorHandle, Lookup, RegistryDispatcher, StartActor};
 pub use reply::{Answer, Reply, ReplyReceiver};
 pub use websocket::{WebSocket, WebSocketEvent, WebSocketTransport};

@@ -13,6 +13,7 @@
 
 mod action;
 mod body;
+pub mod connect;
 mod head;
 mod live;
 mod queue;

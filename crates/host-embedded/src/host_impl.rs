@@ -51,10 +51,5 @@ impl Host for Shared {
         self.endpoint.read().clone()
     }
 
-    /// Sockets do not outlive a generation here yet, so none is held.
-    fn hibernating_socket_is_live(&self, _actor: ActorRef, _socket: HibernationId) -> bool {
-        false
-    }
-
     fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _message_index: u16) {}
 }

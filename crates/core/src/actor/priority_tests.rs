@@ -39,9 +39,6 @@ impl Host for Nowhere {
     fn client_endpoint(&self) -> ClientEndpoint {
         ClientEndpoint::default()
     }
-    fn hibernating_socket_is_live(&self, _: ActorRef, _: HibernationId) -> bool {
-        false
-    }
     fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _: u16) {}
 }
 

@@ -5,6 +5,7 @@
 //! answers wait at the output gate. A start that fails leaves nothing marked as
 //! initialised, so the next one begins anew.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 
 use bytes::Bytes;
@@ -18,6 +19,7 @@ use crate::actor::connection::ConnHandle;
 use crate::actor::factory::ActorStart;
 use crate::actor::lifecycle::LifecycleState;
 use crate::actor::task::{ActorTask, LiveExit, PendingStart, StartPhase};
+use crate::host::{HeldSocket, HibernationId};
 use crate::reply::{Reply, reply};
 
 impl ActorTask {
@@ -36,7 +38,7 @@ impl ActorTask {
     async fn load_storage(&mut self) -> Result<Loaded> {
         let startup = self.ctx.sql().start().await?;
         let bootstrapped = startup.bootstrapped;
-        let hibernated = self.restore_connections(startup.conns)?;
+        let hibernated = self.restore_connections(startup.conns);
         self.ctx.load_last_pushed_alarm(startup.last_pushed_alarm);
         let (is_new, snapshot) = match startup.snapshot {
             Some(snapshot) => {
@@ -62,22 +64,50 @@ impl ActorTask {
 
     /// Connections whose socket the host still holds live on; the others' rows
     /// are deleted with the next save, without `onDisconnect`.
-    fn restore_connections(&self, rows: Vec<ConnRow>) -> Result<Vec<ConnHandle>> {
+    fn restore_connections(&self, rows: Vec<ConnRow>) -> Vec<ConnHandle> {
+        let held = self.ctx.host().held_sockets(self.ctx.actor()).into_iter();
+        let mut held: HashMap<_, _> = held.map(|socket| (socket.id, socket)).collect();
         let mut restored = Vec::new();
         for row in rows {
-            let conn = conn_rows::from_row(row)?;
-            let live = conn.hibernation().is_some_and(|meta| {
-                let host = self.ctx.host();
-                host.hibernating_socket_is_live(self.ctx.actor(), meta.id)
-            });
-            if live {
-                self.ctx.restore_conn(conn.clone());
-                restored.push(conn);
-            } else {
-                self.ctx.queue_hibernation_removal(conn.id());
+            let id = row.conn_id.clone();
+            match self.restore_row(row, &mut held) {
+                Some(conn) => restored.push(conn),
+                None => self.ctx.queue_hibernation_removal(&id),
             }
         }
-        Ok(restored)
+        // A crash came before their first save.
+        for socket in held.into_values() {
+            if let Some(conn) = &socket.conn {
+                let conn = conn.for_next_generation();
+                conn.attach_transport(socket.transport);
+                self.ctx.restore_conn(conn.clone());
+                self.ctx.queue_hibernation_update(conn.id());
+                restored.push(conn);
+            }
+        }
+        restored
+    }
+
+    fn restore_row(
+        &self,
+        row: ConnRow,
+        held: &mut HashMap<HibernationId, HeldSocket>,
+    ) -> Option<ConnHandle> {
+        let conn = match conn_rows::from_row(row) {
+            Ok(conn) => conn,
+            Err(error) => {
+                tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "a stored connection cannot be read and is dropped");
+                return None;
+            }
+        };
+        let socket = held.remove(&conn.hibernation()?.id)?;
+        // State goes with the actor's; of subscriptions the client knows better.
+        if let Some(last) = &socket.conn {
+            conn.replace_subscriptions(last.subscriptions());
+        }
+        conn.attach_transport(socket.transport);
+        self.ctx.restore_conn(conn.clone());
+        Some(conn)
     }
 
     fn spawn_adapter(&mut self, loaded: Loaded, start_reply: Reply<()>) {

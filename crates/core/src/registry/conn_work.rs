@@ -72,7 +72,16 @@ impl ActorHandle {
         }
     }
 
-    /// Subscribes an existing connection to an event.
+    /// Subscribes or unsubscribes an existing connection without asking user code.
+    pub fn set_subscribed(&self, conn: &ConnHandle, event: &str, subscribe: bool) -> Answer<()> {
+        if let Some(refusal) = self.holds_back(conn) {
+            return Answer::Refused(refusal);
+        }
+        self.ctx().set_subscribed(conn, event, subscribe);
+        Answer::Done(Ok(()))
+    }
+
+    /// Subscribes an existing connection to an event, if user code allows it.
     pub async fn subscribe(&self, conn: &ConnHandle, event: &str) -> Answer<()> {
         if let Some(refusal) = self.holds_back(conn) {
             return Answer::Refused(refusal);

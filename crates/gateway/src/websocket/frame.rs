@@ -83,6 +83,15 @@ impl WireFrame {
         self.head.len() + self.payload.len()
     }
 
+    /// Length of the message inside.
+    pub fn message_len(&self) -> usize {
+        match self.head.get(1) {
+            Some(0..=125) => self.len() - 2,
+            Some(126) => self.len() - 4,
+            _ => self.len().saturating_sub(HEADER_BYTES_MAX),
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -105,6 +114,14 @@ mod tests {
         let large = WireFrame::new(vec![7; 70_000].into(), true);
         assert_eq!(large.len(), 70_000 + 10);
         assert_eq!(large.clone().into_shared()[..4], [0x82, 127, 0, 0]);
+    }
+
+    #[test]
+    fn the_message_is_measured_without_its_header() {
+        for length in [0, 1, 125, 126, 5_000, 65_535, 65_536] {
+            let frame = WireFrame::new(vec![0; length].into(), true);
+            assert_eq!(frame.message_len(), length);
+        }
     }
 
     #[test]

@@ -8,10 +8,31 @@
 mod frame;
 mod frame_io;
 mod goodbye;
+mod home;
+pub(crate) mod inbox;
 mod liveness;
 mod outbox;
 mod socket;
 
+use greenroom_error::{Error, code};
+use greenroom_wire::{RayId, close_reason};
+
 pub use frame::WireFrame;
+pub use home::SocketHome;
 pub use outbox::{Farewell, Outbox, OutboxLimits};
 pub use socket::{ClientSocket, Closed, SocketEvent, SocketOptions};
+
+/// The close that tells a client why its actor cannot be reached. It names the
+/// request, because nobody else knows of it.
+pub fn unreachable(error: &Error, ray_id: &RayId) -> Farewell {
+    let going_away = Error::new(&code::WS_GOING_AWAY);
+    let error = if error.is(&code::REGISTRY_SHUT_DOWN) {
+        &going_away
+    } else {
+        error
+    };
+    Farewell {
+        code: error.close_code(),
+        reason: close_reason::of_error(error, Some(ray_id)),
+    }
+}

@@ -136,6 +136,15 @@ impl ConnHandle {
         *self.0.subscriptions.write() = events.into_iter().collect();
     }
 
+    /// The connection as the next generation begins with it: what clients and user
+    /// code know of it, and no transport.
+    pub(crate) fn for_next_generation(&self) -> ConnHandle {
+        let next = Self::new(self.0.id.clone(), self.params(), self.hibernation());
+        next.replace_state(self.state());
+        next.replace_subscriptions(self.subscriptions());
+        next
+    }
+
     pub fn attach_transport(&self, transport: Arc<dyn ConnTransport>) {
         *self.0.transport.write() = Some(transport);
     }

@@ -78,7 +78,9 @@ fn event_object<'s>(scope: &Scope<'s>, event: WebSocketEvent) -> JsResult<Value<
             data,
             binary,
             message_index,
+            receipt,
         } => {
+            receipt.taken();
             let content = if binary {
                 scope.buffer(&data)?
             } else {

@@ -18,6 +18,8 @@ impl ActorShared {
         request: Option<Box<Request>>,
     ) -> Result<()> {
         if !self.callbacks.has(Hook::OnWebSocket) {
+            // The socket stays open and silent; what it says interests nobody.
+            ws.detach();
             return Ok(());
         }
         self.call_hook(

@@ -31,4 +31,4 @@ pub use config::{ActorConfig, Durability, Hooks};
 pub use host::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture, StopReason};
 pub use registry::{ActionCall, ActorHandle, Lookup, RegistryDispatcher, StartActor};
 pub use reply::{Answer, Reply, ReplyReceiver};
-pub use websocket::{WebSocket, WebSocketEvent, WebSocketTransport};
+pub use websocket::{Receipt, WebSocket, WebSocketEvent, WebSocketTransport};

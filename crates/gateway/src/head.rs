@@ -41,7 +41,7 @@ pub(crate) fn original_url(headers: &HeaderMap) -> Option<&str> {
 
 /// The headers as user code sees them: each byte one character, as the Fetch
 /// standard has it, and with the id under which the request is handled.
-pub(crate) fn for_user_code(headers: &HeaderMap, ray_id: &RayId) -> Vec<(String, String)> {
+pub fn for_user_code(headers: &HeaderMap, ray_id: &RayId) -> Vec<(String, String)> {
     let mut out = Vec::with_capacity(headers.len() + 1);
     for (name, value) in headers {
         if name == ORIGINAL_URL_HEADER || name == RAY_ID_HEADER {

@@ -18,6 +18,7 @@ mod head;
 mod live;
 mod queue;
 mod raw;
+pub mod raw_socket;
 mod reply;
 mod route;
 mod serve;
@@ -25,6 +26,7 @@ mod upload;
 pub mod websocket;
 
 pub use body::{BodyAborted, ReplyBody, discard_body, read_body};
+pub use head::for_user_code as user_headers;
 pub use live::{ActorSource, LiveActor};
 pub use reply::{
     ACTOR_GENERATION_HEADER, ACTOR_HEADER, ACTOR_KEY_HEADER, ERROR_HEADER, HttpReply, error_reply,

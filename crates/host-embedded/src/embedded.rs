@@ -25,6 +25,7 @@ use crate::options::EmbeddedOptions;
 use crate::ready::Seeker;
 use crate::residents::Residents;
 use crate::shared::{DataDirSlot, Shared, Stage};
+use crate::sockets::Sockets;
 use crate::target::Target;
 
 /// Namespaces have ids in the API. There is one, so its id can be any that stays.
@@ -86,6 +87,7 @@ impl EmbeddedHost {
                 deployed: options.deployed,
             },
             ports: Mutex::default(),
+            sockets: Sockets::new(options.sockets),
             namespace_id: ActorId::from_parts(NAMESPACE_UUID, LOCAL_DATACENTER),
             envoy_key: Uuid::new_v4(),
             opened_ms: options.clock.now_ms(),
@@ -118,7 +120,7 @@ impl EmbeddedHost {
     /// `guard/actor_wake_retries_exceeded` if the actor does not come up;
     /// `registry/shut_down`.
     pub async fn action(&self, target: &Target, call: &ActionCall) -> Result<Bytes> {
-        let mut actor = LiveActor::acquire(Seeker::new(self.shared(), target)).await?;
+        let mut actor = LiveActor::acquire(Seeker::new(&**self.shared(), target)).await?;
         loop {
             let answer = actor.handle().action(call).await;
             if let Some(result) = actor.settle(answer).await {
@@ -133,7 +135,7 @@ impl EmbeddedHost {
     /// As [`action`](Self::action).
     pub async fn wake(&self, target: &Target) -> Result<Arc<ActorHandle>> {
         use greenroom_gateway::ActorSource;
-        Seeker::new(self.shared(), target).acquire(None).await
+        Seeker::new(&**self.shared(), target).acquire(None).await
     }
 
     /// The id behind a target; creates the actor if the target says so, and wakes
@@ -206,6 +208,11 @@ impl EmbeddedHost {
     /// Actors that are awake, or on their way up or down.
     pub fn awake_count(&self) -> usize {
         self.shared().registry.instance_count()
+    }
+
+    /// Sockets of clients that are open, those of sleeping actors included.
+    pub fn open_sockets(&self) -> usize {
+        self.shared().sockets.open_count()
     }
 
     /// Databases that hold their files open now.

@@ -1,17 +1,23 @@
 //! The end of the host: orderly, or as if the process had died.
 //!
-//! Order of an orderly end: no new connections and no new work; actors sleep, which
-//! lets running work finish; connections and background tasks end; the directory
-//! and the store close; the data directory is let go.
+//! Order of an orderly end: no new connections and no new work; sockets answer what
+//! runs and close; actors sleep, which lets running work finish; connections and
+//! background tasks end; the directory and the store close; the data directory is
+//! let go.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_error::Result;
 use greenroom_wire::ActorId;
 
+use crate::http::Port;
 use crate::resident::{Phase, Resident, Wish};
 use crate::shared::{Shared, Stage};
 use crate::target::Target;
+
+/// Time for sockets to finish where no port says how much.
+const GOODBYE_TIME: Duration = Duration::from_secs(5);
 
 impl Shared {
     pub(crate) async fn shutdown(self: &Arc<Self>) {
@@ -44,6 +50,7 @@ impl Shared {
     async fn close_down(&self) {
         let ports = std::mem::take(&mut *self.ports.lock());
         ports.iter().for_each(|port| port.stop_accepting());
+        self.await_goodbyes(&ports).await;
         let resting = self.residents.all();
         let resting = resting.iter().map(|resident| self.put_to_rest(resident));
         futures_util::future::join_all(resting).await;
@@ -53,6 +60,23 @@ impl Shared {
         self.tasks.close();
         self.tasks.wait().await;
         self.let_go().await;
+    }
+
+    /// Connections end before their actors sleep: they do not outlive the process,
+    /// and `onDisconnect` says so.
+    async fn await_goodbyes(&self, ports: &[Arc<Port>]) {
+        let sockets = &self.sockets;
+        sockets.leaving.cancel();
+        sockets.tasks.close();
+        let longest = ports.iter().map(|port| port.close_timeout).max();
+        let waiting = sockets.tasks.wait();
+        let time = longest.unwrap_or(GOODBYE_TIME);
+        if sockets.clock().timeout(time, waiting).await.is_err() {
+            tracing::warn!(
+                sockets = sockets.open_count(),
+                "clients did not say goodbye in time"
+            );
+        }
     }
 
     async fn put_to_rest(&self, resident: &Arc<Resident>) {

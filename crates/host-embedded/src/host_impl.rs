@@ -1,6 +1,6 @@
 //! What actors ask of their host.
 
-use greenroom_core::{ActorRef, ClientEndpoint, HibernationId, Host, HostFuture};
+use greenroom_core::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture};
 use greenroom_error::Result;
 use greenroom_store::Database;
 
@@ -51,5 +51,10 @@ impl Host for Shared {
         self.endpoint.read().clone()
     }
 
+    fn held_sockets(&self, actor: ActorRef) -> Vec<HeldSocket> {
+        self.sockets.held(&actor.actor_id)
+    }
+
+    /// Sessions keep messages until they are answered and need no word of it.
     fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _message_index: u16) {}
 }

@@ -8,6 +8,8 @@ use std::time::Duration;
 use greenroom_core::Clock;
 use greenroom_store::StoreOptions;
 
+use crate::sockets::SocketLimits;
+
 /// The namespace that always exists.
 pub const DEFAULT_NAMESPACE: &str = "default";
 /// The pool that always exists.
@@ -35,6 +37,8 @@ pub struct EmbeddedOptions {
     pub deployed: bool,
     /// How long a request waits for its actor to take work. Default 30 s.
     pub ready_timeout: Duration,
+    /// Bounds of clients' WebSockets.
+    pub sockets: SocketLimits,
 }
 
 impl EmbeddedOptions {
@@ -51,6 +55,7 @@ impl EmbeddedOptions {
             client_url: None,
             deployed: false,
             ready_timeout: Duration::from_secs(30),
+            sockets: SocketLimits::default(),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! The fast path is one look at the resident's phase. Everything else ends in a
 //! bounded wait for the phase to change, then looks again.
 
+use std::borrow::Borrow;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,18 +23,19 @@ use crate::target::{Target, not_found};
 /// Failed starts that one request sits through.
 const WAKE_RETRIES: u32 = 8;
 
-/// Finds, wakes and awaits the actor of one request.
-pub(crate) struct Seeker<'a> {
-    shared: &'a Shared,
-    target: &'a Target,
+/// Finds, wakes and awaits the actor of one request. Borrows its host and target,
+/// or owns them.
+pub(crate) struct Seeker<S, T> {
+    shared: S,
+    target: T,
     /// End of all waiting, set when it begins.
     deadline: Option<Instant>,
     /// The actor waited for, and how many of its starts had failed by then.
     watched: Option<(ActorId, u64)>,
 }
 
-impl<'a> Seeker<'a> {
-    pub(crate) fn new(shared: &'a Shared, target: &'a Target) -> Self {
+impl<S: Deref<Target = Shared>, T: Borrow<Target>> Seeker<S, T> {
+    pub(crate) fn new(shared: S, target: T) -> Self {
         Self {
             shared,
             target,
@@ -99,7 +102,7 @@ impl<'a> Seeker<'a> {
                 };
                 self.bounded(resident, changed).await
             }
-            Phase::Destroyed => match self.target {
+            Phase::Destroyed => match self.target.borrow() {
                 Target::Id(_) => Err(not_found()),
                 Target::Key { .. } => Ok(()),
             },
@@ -180,11 +183,15 @@ fn is_hopeless(error: &Error) -> bool {
     hopeless.into_iter().any(|row| error.is(row))
 }
 
-impl ActorSource for Seeker<'_> {
+impl<S, T> ActorSource for Seeker<S, T>
+where
+    S: Deref<Target = Shared> + Send + Sync,
+    T: Borrow<Target> + Send + Sync,
+{
     async fn acquire(&mut self, refused_by: Option<ActorRef>) -> Result<Arc<ActorHandle>> {
         loop {
             self.shared.check_open()?;
-            let resident = self.shared.find(self.target).await?;
+            let resident = self.shared.find(self.target.borrow()).await?;
             let phase = resident.phase();
             if let Some(handle) = Self::takes_work(&phase, refused_by) {
                 return Ok(Arc::clone(handle));

@@ -168,6 +168,11 @@ impl Resident {
         self.phase.send_replace(Phase::Destroyed);
     }
 
+    /// The newest generation that was started; 0 before the first.
+    pub(crate) fn generation(&self) -> u32 {
+        self.control.lock().generation
+    }
+
     pub(crate) fn note_generation(&self, generation: u32) {
         self.control.lock().generation = generation;
     }

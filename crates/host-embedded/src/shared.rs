@@ -23,6 +23,7 @@ use crate::directory::Directory;
 use crate::http::Port;
 use crate::options::EmbeddedOptions;
 use crate::residents::Residents;
+use crate::sockets::Sockets;
 
 /// How far the host is from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,6 +46,7 @@ pub(crate) struct Shared {
     pub(crate) bell: AlarmBell,
     pub(crate) gateway: Gateway,
     pub(crate) ports: Mutex<Vec<Arc<Port>>>,
+    pub(crate) sockets: Arc<Sockets>,
     /// Names the namespace; the same every time.
     pub(crate) namespace_id: ActorId,
     /// Names this run of the process to whoever looks at clusters.

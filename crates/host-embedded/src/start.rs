@@ -34,6 +34,7 @@ impl Shared {
             // The directory says so, and its word is final.
             Err(error) if error.is(&code::ACTOR_NOT_FOUND) => {
                 self.residents.remove_destroyed(&resident);
+                self.sockets.actor_destroyed(&resident.id);
             }
             Err(error) => self.on_failed_start(&resident, error).await,
         }
@@ -70,7 +71,9 @@ impl Shared {
 
     async fn on_started(&self, resident: &Arc<Resident>, handle: Arc<ActorHandle>) {
         let actor = handle.actor();
-        let pending = resident.publish_live(handle, self.clock().now());
+        let pending = resident.publish_live(Arc::clone(&handle), self.clock().now());
+        self.sockets.generation_began(&handle);
+        drop(handle);
         if let Some(wish) = pending {
             self.begin_stop(actor, wish);
         } else if !self.is_open() {

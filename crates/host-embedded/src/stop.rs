@@ -82,6 +82,10 @@ impl Shared {
 
     /// Without an instance: asleep, or on to the end if a destroy was asked for.
     pub(crate) async fn settle(&self, resident: &Arc<Resident>) {
+        self.sockets.generation_ended(ActorRef {
+            actor_id: resident.id,
+            generation: resident.generation(),
+        });
         if resident.settle_after_stop() {
             self.remove(resident).await;
         } else {
@@ -128,6 +132,7 @@ impl Shared {
             tracing::warn!(actor_id = %resident.id, %error, "files of a destroyed actor are left for the next sweep");
         }
         self.residents.remove_destroyed(resident);
+        self.sockets.actor_destroyed(&resident.id);
     }
 
     /// Destroys an actor from outside and waits for its end. Destroying what is

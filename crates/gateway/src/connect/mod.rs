@@ -9,70 +9,71 @@
 //! This module owns the protocol. The socket is [`crate::websocket`]'s, and where
 //! it lives while the actor sleeps is its [`SocketHome`]'s.
 
-mod opening;
 mod session;
 mod transport;
 
-use bytes::Bytes;
-use greenroom_core::{Incoming, Request};
-use greenroom_error::Error;
-use greenroom_wire::{Encoding, RayId};
+use std::sync::Arc;
+
+use greenroom_core::{ActorConfig, ActorContext, ConnTransport};
+use greenroom_wire::Encoding;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use crate::connect::session::{Opened, Session};
+use crate::connect::transport::ToClientWay;
 use crate::websocket::inbox::Inbox;
-use crate::websocket::{ClientSocket, Outbox, SocketHome, unreachable};
-
-/// What a client asked for when it connected.
-#[derive(Clone, Debug)]
-pub struct ConnectRequest {
-    pub encoding: Encoding,
-    /// CBOR.
-    pub params: Bytes,
-    /// Path and query inside the actor.
-    pub uri: String,
-    /// As user code sees them.
-    pub headers: Vec<(String, String)>,
-    pub ray_id: RayId,
-    /// Do not wait for the next generation if this one is about to sleep.
-    pub skip_ready_wait: bool,
-}
-
-impl ConnectRequest {
-    fn to_request(&self) -> Request {
-        Request {
-            method: "GET".to_owned(),
-            uri: self.uri.clone(),
-            headers: self.headers.clone(),
-            ..Request::default()
-        }
-    }
-
-    fn incoming(&self) -> Incoming {
-        Incoming {
-            ray_id: Some(self.ray_id.as_str().to_owned()),
-            ..Incoming::default()
-        }
-    }
-
-    /// Closes because of something that lies before the actor.
-    fn unreachable(&self, outbox: &Outbox, error: &Error) {
-        outbox.close(unreachable(error, &self.ray_id));
-    }
-}
+use crate::websocket::opening::{Kind, Opening, open};
+use crate::websocket::{ClientSocket, Outbox, SocketHome, SocketRequest};
 
 /// Serves a client until its socket is closed.
-pub async fn serve<S, H>(mut socket: ClientSocket<S>, home: H, request: ConnectRequest)
-where
+pub async fn serve<S, H>(
+    mut socket: ClientSocket<S>,
+    home: H,
+    request: SocketRequest,
+    encoding: Encoding,
+) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
     H: SocketHome,
 {
     let mut inbox = Inbox::default();
-    let opened = opening::open(&mut socket, &mut inbox, &home, &request).await;
-    if let Some(opened) = opened {
-        session::Session::new(&mut socket, inbox, &home, &request, opened)
-            .run()
-            .await;
+    let kind = ToClient(socket.outbox().clone(), encoding);
+    match open(&mut socket, &mut inbox, &home, &request, &kind).await {
+        Opening::Live(actor, conn) => {
+            let way = kind.way(actor.ctx());
+            way.init(actor.ctx().actor_id().as_str(), conn.id());
+            let opened = Opened {
+                conn_id: conn.id().to_owned(),
+                actor,
+                way,
+            };
+            drop(conn);
+            Session::new(&mut socket, inbox, &home, &request.ray_id, opened)
+                .run()
+                .await;
+        }
+        Opening::Rejected(actor, error) => kind.way(actor.ctx()).reject(&error),
+        Opening::Over => {}
     }
     drop(home);
     socket.finish().await;
+}
+
+struct ToClient(Outbox, Encoding);
+
+impl ToClient {
+    fn way(&self, ctx: &ActorContext) -> ToClientWay {
+        let limit = ctx.config().max_outgoing_message_size;
+        ToClientWay::new(self.0.clone(), self.1, limit)
+    }
+}
+
+impl Kind for ToClient {
+    fn transport(&self, ctx: &ActorContext) -> Arc<dyn ConnTransport> {
+        // Events of hooks wait for Init.
+        self.0.cork();
+        Arc::new(self.way(ctx))
+    }
+
+    fn hibernates(&self, _: &ActorConfig) -> bool {
+        true
+    }
 }

@@ -15,17 +15,19 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream::{FuturesUnordered, Stream};
-use greenroom_core::{ActionCall, ActorHandle, ActorRef, Answer, ConnHandle, LifecycleState};
+use greenroom_core::{
+    ActionCall, ActorHandle, ActorRef, Answer, ConnHandle, Incoming, LifecycleState,
+};
 use greenroom_error::{Error, Result, code};
+use greenroom_wire::RayId;
 use greenroom_wire::client_protocol::ToServer;
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::WaitForCancellationFutureOwned;
 
-use super::ConnectRequest;
-use super::opening::Opened;
 use super::transport::ToClientWay;
 use crate::live::ActorSource;
 use crate::websocket::inbox::{Inbox, Message};
-use crate::websocket::{ClientSocket, SocketEvent, SocketHome, unreachable};
+use crate::websocket::{ClientSocket, Farewell, SocketEvent, SocketHome, going_away, unreachable};
 
 /// Actions of one connection that run at a time; more wait in the inbox.
 const RUNNING_MAX: usize = 256;
@@ -60,14 +62,22 @@ enum Happening {
     Step(Step),
     /// A message lies in the inbox.
     Message,
+    Leave,
     Over,
+}
+
+/// A connection and the generation it was made in.
+pub(super) struct Opened {
+    pub(super) actor: Arc<ActorHandle>,
+    pub(super) conn_id: String,
+    pub(super) way: ToClientWay,
 }
 
 pub(super) struct Session<'a, S, H> {
     socket: &'a mut ClientSocket<S>,
     inbox: Inbox,
     home: &'a H,
-    request: &'a ConnectRequest,
+    ray_id: &'a RayId,
     way: ToClientWay,
     conn_id: String,
     /// The generation that messages go to. Weak: a sleeping actor takes no memory
@@ -78,6 +88,8 @@ pub(super) struct Session<'a, S, H> {
     refused: BTreeMap<u64, Message>,
     running: FuturesUnordered<Work<Ran>>,
     step: Option<Work<Step>>,
+    leaving: Pin<Box<WaitForCancellationFutureOwned>>,
+    is_leaving: bool,
 }
 
 impl<'a, S, H> Session<'a, S, H>
@@ -89,14 +101,14 @@ where
         socket: &'a mut ClientSocket<S>,
         inbox: Inbox,
         home: &'a H,
-        request: &'a ConnectRequest,
+        ray_id: &'a RayId,
         opened: Opened,
     ) -> Self {
         Self {
             socket,
             inbox,
             home,
-            request,
+            ray_id,
             way: opened.way,
             conn_id: opened.conn_id,
             actor: Arc::downgrade(&opened.actor),
@@ -104,6 +116,8 @@ where
             refused: BTreeMap::new(),
             running: FuturesUnordered::new(),
             step: None,
+            leaving: Box::pin(home.leaving().clone().cancelled_owned()),
+            is_leaving: false,
         }
     }
 
@@ -116,9 +130,12 @@ where
                 Happening::Ran(ran) => self.on_ran(ran),
                 Happening::Step(step) => self.on_step(step),
                 Happening::Message => {}
+                Happening::Leave => self.is_leaving = true,
                 Happening::Over => break,
             }
         }
+        // Nothing that is sent from here on can arrive.
+        self.way.outbox().close(Farewell::new(1000, ""));
         if let Some(actor) = self.home.live() {
             actor.ctx().connection_closed(&self.conn_id);
         }
@@ -135,7 +152,10 @@ where
             self.step = None;
             return Poll::Ready(Happening::Step(step));
         }
-        let read = self.inbox.has_room();
+        if !self.is_leaving && self.leaving.as_mut().poll(cx).is_ready() {
+            return Poll::Ready(Happening::Leave);
+        }
+        let read = self.inbox.has_room() && !self.is_leaving;
         self.socket.poll_event(cx, read).map(|event| match event {
             SocketEvent::Message { data, binary } => {
                 self.inbox.push(data, binary);
@@ -147,6 +167,13 @@ where
 
     /// Hands over as much as may go now.
     fn hand_over(&mut self) {
+        if self.is_leaving {
+            if self.running.is_empty() && self.step.is_none() {
+                let farewell = unreachable(&going_away(), self.ray_id);
+                self.way.outbox().close(farewell);
+            }
+            return;
+        }
         while self.step.is_none() && self.running.len() < RUNNING_MAX {
             if self.refused_by.is_some() {
                 // In their order, and only when all are back (S1).
@@ -195,12 +222,15 @@ where
             let error = Error::new(&code::MESSAGE_INCOMING_TOO_LONG);
             return self.way.outbox().close_with(&error);
         }
-        match ToServer::decode(message.data.clone(), self.request.encoding) {
+        match ToServer::decode(message.data.clone(), self.way.encoding()) {
             Ok(ToServer::ActionRequest { id, name, args }) => {
                 let call = ActionCall {
                     name,
                     args,
-                    incoming: self.request.incoming(),
+                    incoming: Incoming {
+                        ray_id: Some(self.ray_id.as_str().to_owned()),
+                        ..Incoming::default()
+                    },
                     ..ActionCall::default()
                 };
                 let answer = actor.conn_action(&conn, call);
@@ -255,7 +285,7 @@ where
                 self.refused_by = None;
             }
             Step::Found(Err(error)) => {
-                let farewell = unreachable(&error, &self.request.ray_id);
+                let farewell = unreachable(&error, self.ray_id);
                 self.way.outbox().close(farewell);
             }
             Step::Subscribed(_, _, Answer::Done(Ok(()))) => {}

@@ -26,6 +26,10 @@ impl ToClientWay {
         }
     }
 
+    pub(super) fn encoding(&self) -> Encoding {
+        self.encoding
+    }
+
     pub(super) fn outbox(&self) -> &Outbox {
         &self.outbox
     }

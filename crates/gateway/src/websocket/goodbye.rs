@@ -16,7 +16,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientSocket<S> {
     pub async fn finish(mut self) -> Closed {
         let end = match self.end.take() {
             Some(end) => end,
-            None => End::Ours(Farewell::new(1000, "")),
+            None => End::Ours(self.outbox().closed(Farewell::new(1000, ""))),
         };
         let (time, clock) = (self.options.close_timeout, self.clock.clone());
         match end {

@@ -1,9 +1,11 @@
 //! Where a socket lives, as far as its session has to know.
 
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use greenroom_core::{ActorHandle, ActorRef, ConnHandle, ConnTransport, HibernationId};
 use greenroom_error::Result;
+use tokio_util::sync::CancellationToken;
 
 use crate::live::ActorSource;
 
@@ -30,4 +32,11 @@ pub trait SocketHome: Send + Sync + 'static {
 
     /// The actor's next generations begin with this connection.
     fn hold(&self, conn: &ConnHandle, transport: Arc<dyn ConnTransport>);
+
+    /// Ready once a generation after `generation` began with this connection.
+    /// Otherwise the session is woken by the next one.
+    fn poll_began(&self, cx: &mut Context<'_>, generation: u32) -> Poll<()>;
+
+    /// Fires when the host wants the socket to finish what runs and to close.
+    fn leaving(&self) -> &CancellationToken;
 }

@@ -11,6 +11,7 @@ mod goodbye;
 mod home;
 pub(crate) mod inbox;
 mod liveness;
+pub(crate) mod opening;
 mod outbox;
 mod socket;
 
@@ -19,13 +20,19 @@ use greenroom_wire::{RayId, close_reason};
 
 pub use frame::WireFrame;
 pub use home::SocketHome;
+pub use opening::SocketRequest;
 pub use outbox::{Farewell, Outbox, OutboxLimits};
 pub use socket::{ClientSocket, Closed, SocketEvent, SocketOptions};
+
+/// What clients are told when the process shuts down.
+pub(crate) fn going_away() -> Error {
+    Error::new(&code::WS_GOING_AWAY)
+}
 
 /// The close that tells a client why its actor cannot be reached. It names the
 /// request, because nobody else knows of it.
 pub fn unreachable(error: &Error, ray_id: &RayId) -> Farewell {
-    let going_away = Error::new(&code::WS_GOING_AWAY);
+    let going_away = going_away();
     let error = if error.is(&code::REGISTRY_SHUT_DOWN) {
         &going_away
     } else {

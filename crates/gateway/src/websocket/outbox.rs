@@ -139,6 +139,12 @@ impl Outbox {
         }
     }
 
+    /// Closes, unless that is done, and gives what counts.
+    pub(super) fn closed(&self, farewell: Farewell) -> Farewell {
+        let mut state = self.0.state.lock();
+        state.farewell.get_or_insert(farewell).clone()
+    }
+
     pub fn close_with(&self, error: &Error) {
         self.close(Farewell::of_error(error));
     }

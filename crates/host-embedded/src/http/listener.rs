@@ -18,6 +18,7 @@ use super::connection;
 use super::options::ListenOptions;
 use crate::embedded::EmbeddedHost;
 use crate::shared::Shared;
+use crate::sockets::Origin;
 
 /// An open port. Dropping it changes nothing: it closes with [`Listener::close`]
 /// or with its host.
@@ -27,7 +28,7 @@ pub struct Listener(Arc<Port>);
 pub(crate) struct Port {
     addr: SocketAddr,
     url: String,
-    close_timeout: Duration,
+    pub(crate) close_timeout: Duration,
     /// Fires when no more connections are accepted and the open ones finish.
     closing: CancellationToken,
     /// Fires when what is still open is cut.
@@ -173,16 +174,30 @@ async fn bind_loopback(port: u16) -> Result<Vec<TcpListener>> {
     }
 }
 
-/// What a connection belongs to. A socket that a connection turned into has its
-/// own clone, and so keeps the connection's place.
+/// What a connection belongs to.
 #[derive(Clone)]
 pub(super) struct Door {
     pub(super) shared: Arc<Shared>,
     port: Arc<Port>,
+    peer: IpAddr,
     _place: Arc<OwnedSemaphorePermit>,
 }
 
 impl Door {
+    /// Where a socket that came in here is from.
+    pub(super) fn origin(&self) -> Origin {
+        Origin {
+            address: Some(self.peer),
+            leaving: self.port.closing.clone(),
+        }
+    }
+
+    /// As [`Self::spawn`], for a socket that the connection turned into. It takes no
+    /// place among connections: sockets have bounds of their own.
+    pub(super) fn spawn_socket(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.spawn(self.shared.sockets.tasks.track_future(work));
+    }
+
     /// Runs until it ends, or the port cuts what is still open.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let cutting = self.port.cutting.clone();
@@ -221,12 +236,13 @@ async fn accept_loop(
             return;
         };
         match accepted {
-            Ok(stream) => {
+            Ok((stream, peer)) => {
                 pause = ACCEPT_PAUSE_MIN;
                 prepare(&stream);
                 let door = Door {
                     shared: Arc::clone(&shared),
                     port: Arc::clone(&port),
+                    peer: peer.ip(),
                     _place: Arc::new(place),
                 };
                 let serving = connection::serve(door.clone(), stream, options.clone());
@@ -249,7 +265,7 @@ async fn accept_loop(
     }
 }
 
-async fn accept_any(sockets: &[TcpListener]) -> io::Result<TcpStream> {
+async fn accept_any(sockets: &[TcpListener]) -> io::Result<(TcpStream, SocketAddr)> {
     poll_fn(|cx| {
         let ready = sockets
             .iter()
@@ -258,7 +274,7 @@ async fn accept_any(sockets: &[TcpListener]) -> io::Result<TcpStream> {
                 Poll::Pending => None,
             });
         match ready {
-            Some(accepted) => Poll::Ready(accepted.map(|(stream, _peer)| stream)),
+            Some(accepted) => Poll::Ready(accepted),
             None => Poll::Pending,
         }
     })

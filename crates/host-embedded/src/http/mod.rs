@@ -11,8 +11,9 @@ mod service;
 mod stall;
 mod timer;
 mod upgrade;
-mod websocket;
 
 pub use listener::Listener;
 pub(crate) use listener::Port;
+pub(crate) use service::target_of;
+
 pub use options::{DEFAULT_PORT, ListenOptions};

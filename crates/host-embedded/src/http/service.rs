@@ -139,7 +139,7 @@ where
 }
 
 /// Tokens, pools, regions and crash policies are read and mean nothing here.
-pub(super) fn target_of(shared: &Shared, target: gateway_path::Target) -> Result<Target> {
+pub(crate) fn target_of(shared: &Shared, target: gateway_path::Target) -> Result<Target> {
     let query = match target {
         gateway_path::Target::Direct(id) => return Ok(Target::Id(id)),
         gateway_path::Target::Query(query) => query,

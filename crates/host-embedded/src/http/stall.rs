@@ -30,6 +30,10 @@ impl<T> StallGuard<T> {
         }
     }
 
+    pub(super) fn into_inner(self) -> T {
+        self.socket
+    }
+
     /// Only bytes taken count: a flush that succeeds has nothing to say about a
     /// write that waits.
     fn watch(

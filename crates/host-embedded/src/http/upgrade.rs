@@ -4,6 +4,9 @@
 //! for: clients in Node.js hear nothing of a refused one. The reason follows as a
 //! close frame.
 
+use std::sync::Arc;
+
+use bytes::Bytes;
 use greenroom_gateway::{HttpReply, ReplyBody};
 use greenroom_wire::{RayId, SELECTED_SUBPROTOCOL};
 use http::header::{
@@ -11,19 +14,15 @@ use http::header::{
     SEC_WEBSOCKET_PROTOCOL, SEC_WEBSOCKET_VERSION, UPGRADE,
 };
 use http::{Method, Request, StatusCode};
+use hyper::upgrade::{OnUpgrade, Parts};
 use hyper_util::rt::TokioIo;
-use tokio_tungstenite::WebSocketStream;
+use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
 use super::listener::Door;
 use super::service::path_and_query;
-use super::websocket::{Opening, serve};
-
-/// Largest message of any socket.
-const MESSAGE_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// Bytes of frames that may wait for a client that reads slowly.
-const OUTBOX_BYTES_MAX: usize = 64 * 1024 * 1024;
+use super::stall::StallGuard;
+use crate::sockets::{Plan, serve};
 
 /// Accepts a WebSocket; `None` if the request does not ask for one.
 pub(super) fn accept<B>(
@@ -33,22 +32,13 @@ pub(super) fn accept<B>(
 ) -> Option<HttpReply> {
     let key = requested_key(request)?;
     let accepted = HeaderValue::try_from(derive_accept_key(key.as_bytes())).ok()?;
-    let opening = Opening {
-        path_and_query: path_and_query(request.uri()).to_owned(),
-        headers: request.headers().clone(),
-        ray_id: *ray_id,
-    };
+    let path = path_and_query(request.uri());
+    let plan = Plan::read(&door.shared, path, request.headers(), *ray_id);
     let upgraded = hyper::upgrade::on(request);
-    let at_door = door.clone();
-    door.spawn(async move {
-        match upgraded.await {
-            Ok(upgraded) => {
-                let socket = TokioIo::new(upgraded);
-                let socket =
-                    WebSocketStream::from_raw_socket(socket, Role::Server, Some(config())).await;
-                serve(&at_door, socket, opening).await;
-            }
-            Err(error) => tracing::debug!(%error, "a WebSocket was not opened"),
+    let (shared, origin) = (Arc::clone(&door.shared), door.origin());
+    door.spawn_socket(async move {
+        if let Some((stream, read_ahead)) = stream_of(upgraded).await {
+            serve(shared, origin, stream, &read_ahead, plan).await;
         }
     });
     let mut reply = HttpReply::new(ReplyBody::empty());
@@ -65,11 +55,23 @@ pub(super) fn accept<B>(
     Some(reply)
 }
 
-fn config() -> WebSocketConfig {
-    WebSocketConfig::default()
-        .max_message_size(Some(MESSAGE_BYTES_MAX))
-        .max_frame_size(Some(MESSAGE_BYTES_MAX))
-        .max_write_buffer_size(OUTBOX_BYTES_MAX)
+/// The stream behind an upgraded request, and what of it was read already. `None`
+/// if the client went before it was answered.
+async fn stream_of(upgraded: OnUpgrade) -> Option<(TcpStream, Bytes)> {
+    let upgraded = match upgraded.await {
+        Ok(upgraded) => upgraded,
+        Err(error) => {
+            tracing::debug!(%error, "a WebSocket was not opened");
+            return None;
+        }
+    };
+    let Ok(Parts { io, read_buf, .. }) = upgraded.downcast::<TokioIo<StallGuard<TcpStream>>>()
+    else {
+        tracing::error!("an upgraded connection is not one of this port");
+        return None;
+    };
+    // Clients of sockets are watched by the sockets themselves.
+    Some((io.into_inner().into_inner(), read_buf))
 }
 
 /// The key of a handshake as RFC 6455 wants it.

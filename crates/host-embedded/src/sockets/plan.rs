@@ -1,0 +1,152 @@
+//! What a socket is for, and serving it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use greenroom_error::{Error, Result, code};
+use greenroom_gateway::websocket::{ClientSocket, Farewell, Outbox, SocketRequest, unreachable};
+use greenroom_gateway::{connect, raw_socket, user_headers};
+use greenroom_wire::gateway_path::{self, GatewayRoute};
+use greenroom_wire::{Encoding, RayId, Subprotocols};
+use http::HeaderMap;
+use http::header::{HeaderValue, SEC_WEBSOCKET_PROTOCOL};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use super::home::SocketPlace;
+use crate::http::target_of;
+use crate::shared::Shared;
+use crate::target::Target;
+
+/// What a socket is for.
+pub(crate) struct Plan {
+    ray_id: RayId,
+    purpose: Purpose,
+}
+
+enum Purpose {
+    Connect(Target, SocketRequest, Encoding),
+    Raw(Target, SocketRequest),
+    /// Nothing: it is told why.
+    Close(Farewell),
+}
+
+impl Plan {
+    /// Reads the plan out of the request that opened the socket.
+    pub(crate) fn read(
+        shared: &Shared,
+        path_and_query: &str,
+        headers: &HeaderMap,
+        ray_id: RayId,
+    ) -> Self {
+        let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL);
+        let offer = Subprotocols::parse(offered.into_iter().map(HeaderValue::as_bytes));
+        let found = find(shared, path_and_query, &offer);
+        let purpose = match found {
+            Ok((target, route)) => purpose(target, route, &offer, headers, ray_id),
+            Err(error) => Purpose::Close(unreachable(&error, &ray_id)),
+        };
+        Self { ray_id, purpose }
+    }
+}
+
+struct Route {
+    uri: String,
+    skip_ready_wait: bool,
+}
+
+fn find(shared: &Shared, path: &str, offer: &Subprotocols<'_>) -> Result<(Target, Route)> {
+    let route = match gateway_path::parse(path)? {
+        Some(route) => Some(route),
+        None => gateway_path::from_subprotocols(offer, path)?,
+    };
+    let Some(GatewayRoute {
+        target,
+        skip_ready_wait,
+        path_and_query,
+        ..
+    }) = route
+    else {
+        return Err(Error::new(&code::GUARD_WEBSOCKET_NOT_SUPPORTED));
+    };
+    let route = Route {
+        uri: path_and_query,
+        skip_ready_wait: skip_ready_wait || offer.skip_ready_wait,
+    };
+    Ok((target_of(shared, target)?, route))
+}
+
+fn purpose(
+    target: Target,
+    route: Route,
+    offer: &Subprotocols<'_>,
+    headers: &HeaderMap,
+    ray_id: RayId,
+) -> Purpose {
+    let path = route.uri.split('?').next();
+    if path == Some("/inspector/connect") {
+        let error = Error::not_configured("inspector");
+        return Purpose::Close(unreachable(&error, &ray_id));
+    }
+    let encoding = (path == Some("/connect")).then(|| offer.encoding());
+    let read = || Ok((offer.conn_params()?, encoding.transpose()?));
+    let (params, encoding) = match read() {
+        Ok(read) => read,
+        Err(error) => return Purpose::Close(Farewell::of_error(&error)),
+    };
+    let request = SocketRequest {
+        params,
+        uri: route.uri,
+        headers: user_headers(headers, &ray_id),
+        ray_id,
+        skip_ready_wait: route.skip_ready_wait,
+    };
+    match encoding {
+        Some(encoding) => Purpose::Connect(target, request, encoding),
+        None => Purpose::Raw(target, request),
+    }
+}
+
+/// Where a socket came from.
+pub(crate) struct Origin {
+    /// `None` for one of this process.
+    pub(crate) address: Option<IpAddr>,
+    /// Fires when the socket has to come to its end.
+    pub(crate) leaving: CancellationToken,
+}
+
+/// Serves a socket until it is closed.
+pub(crate) async fn serve<S>(
+    shared: Arc<Shared>,
+    origin: Origin,
+    stream: S,
+    read_ahead: &[u8],
+    plan: Plan,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+{
+    let sockets = &shared.sockets;
+    let outbox = Outbox::new(sockets.limits().outbox);
+    let (options, clock) = (sockets.limits().socket, sockets.clock().clone());
+    let socket = ClientSocket::new(stream, read_ahead, outbox.clone(), options, clock).await;
+    let place = match sockets.take_place(origin.address) {
+        Ok(place) => place,
+        Err(error) => {
+            outbox.close(unreachable(&error, &plan.ray_id));
+            socket.finish().await;
+            return;
+        }
+    };
+    let (home_shared, leaving) = (Arc::clone(&shared), origin.leaving);
+    let home = |target| SocketPlace::new(home_shared, target, outbox.clone(), place, leaving);
+    match plan.purpose {
+        Purpose::Connect(target, request, encoding) => {
+            connect::serve(socket, home(target), request, encoding).await;
+        }
+        Purpose::Raw(target, request) => raw_socket::serve(socket, home(target), request).await,
+        Purpose::Close(farewell) => {
+            outbox.close(farewell);
+            socket.finish().await;
+        }
+    }
+}

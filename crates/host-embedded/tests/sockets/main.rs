@@ -1,0 +1,7 @@
+//! Clients on WebSockets, through an open port.
+
+mod connect;
+mod fixture;
+mod hibernation;
+mod limits;
+mod raw;

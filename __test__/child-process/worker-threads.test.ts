@@ -33,4 +33,4 @@ test("the addon, loaded in a worker that is terminated in the middle of calls, n
   });
   const [code, signal] = await once(child, "exit");
   expect({ code, signal, output: output.trim() }).toEqual({ code: 0, signal: null, output: "survived true" });
-}, 120_000);
+}, 300_000);

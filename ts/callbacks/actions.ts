@@ -14,7 +14,7 @@ interface ActionPayload {
   conn: NativeConn | null;
   args: Uint8Array;
   scheduledFire?: ScheduledFireInfo | undefined;
-  cancelToken?: NativeCancellationToken;
+  readonly cancelToken: NativeCancellationToken;
 }
 
 interface ResponsePayload {
@@ -34,9 +34,11 @@ export function actionCallbacks(services: ActorServices): Map<string, Handler> {
 
 async function runAction(services: ActorServices, action: CompiledAction, payload: ActionPayload): Promise<Uint8Array> {
   const runtime = ActorRuntime.of(payload.ctx, services);
+  const { conn } = payload;
   const c = new ActorContextImpl(runtime, {
-    conn: payload.conn === null ? undefined : runtime.conns.of(payload.conn),
-    cancelToken: payload.cancelToken,
+    conn: conn === null ? undefined : () => runtime.conns.of(conn),
+    // Read late: native code makes the token when the property is read.
+    cancelToken: () => payload.cancelToken,
   });
   const args = await validArgs(action, decodeArgs(services, payload.args));
   if (payload.scheduledFire !== undefined) args.push(fireInfo(payload.scheduledFire));

@@ -68,7 +68,7 @@ function onConnect(services: ActorServices): Handler {
     const runtime = ActorRuntime.of(ctx, services);
     const conn = runtime.conns.of(native);
     return runtime.conns.opening(conn, async () => {
-      await hook?.(new ActorContextImpl(runtime, { conn, ...requestOf(request) }), conn);
+      await hook?.(new ActorContextImpl(runtime, { conn: () => conn, ...requestOf(request) }), conn);
     });
   };
 }
@@ -79,7 +79,7 @@ function onDisconnectFinal(services: ActorServices): Handler {
     const runtime = ActorRuntime.of(ctx, services);
     const conn = runtime.conns.of(native);
     try {
-      await hook?.(new ActorContextImpl(runtime, { conn }), conn);
+      await hook?.(new ActorContextImpl(runtime, { conn: () => conn }), conn);
     } finally {
       runtime.conns.forget(conn.id);
     }
@@ -91,7 +91,7 @@ function onBeforeSubscribe(services: ActorServices): Handler {
     const allow = services.definition.events.get(eventName)?.allow;
     if (allow === undefined) return;
     const runtime = ActorRuntime.of(ctx, services);
-    const c = new ActorContextImpl(runtime, { conn: runtime.conns.of(native) });
+    const c = new ActorContextImpl(runtime, { conn: () => runtime.conns.of(native) });
     if (!(await allow(c))) throw forbidden(`Subscribing to event '${eventName}'`);
   };
 }

@@ -68,8 +68,8 @@ async function validBody(runtime: ActorRuntime, { name, body }: SendPayload): Pr
 
 function contextOf(runtime: ActorRuntime, { conn, request, cancelToken }: SendPayload): ActorContextImpl {
   return new ActorContextImpl(runtime, {
-    conn: conn === null ? undefined : runtime.conns.of(conn),
+    conn: conn === null ? undefined : () => runtime.conns.of(conn),
     request: request == null ? undefined : () => webRequest(request),
-    cancelToken,
+    cancelToken: () => cancelToken,
   });
 }

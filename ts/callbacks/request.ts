@@ -33,7 +33,11 @@ export function onRequest(services: ActorServices): Handler {
     const request = webRequest(native, signal);
     let finish: Promise<void> | undefined;
     try {
-      const c = new ActorContextImpl(runtime, { conn: runtime.conns.of(conn), request: () => request, cancelToken });
+      const c = new ActorContextImpl(runtime, {
+        conn: () => runtime.conns.of(conn),
+        request: () => request,
+        cancelToken: () => cancelToken,
+      });
       const response: unknown = await hook(c, request);
       if (!(response instanceof Response)) throw noResponse(response);
       const reply = await nativeResponse(response, payload.responseBodyStream, signal);

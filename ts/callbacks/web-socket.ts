@@ -22,7 +22,7 @@ export function onWebSocket(services: ActorServices): Handler {
     // Listens before user code runs, so that no early message is missed.
     const socket = new ActorSocket(ws, request?.uri ?? "/", runtime.log);
     const c = new ActorContextImpl(runtime, {
-      conn: runtime.conns.of(conn),
+      conn: () => runtime.conns.of(conn),
       request: request === undefined ? undefined : () => webRequest(request),
     });
     await hook?.(c, socket);

@@ -10,11 +10,12 @@ import type { RequestSaveOptions, SaveStateOptions } from "./types";
 
 /** What a context belongs to, besides its actor. */
 export interface Invocation {
-  readonly conn?: ConnImpl | undefined;
+  /** Finds the connection; called at most once, and only if somebody asks. */
+  readonly conn?: (() => ConnImpl) | undefined;
   /** Builds the Web request; called at most once. */
   readonly request?: (() => Request) | undefined;
-  /** Cancelled at the end of the call. */
-  readonly cancelToken?: NativeCancellationToken | undefined;
+  /** The token that is cancelled at the end of the call; made when asked for. */
+  readonly cancelToken?: (() => NativeCancellationToken) | undefined;
 }
 
 const NONE: Invocation = {};
@@ -22,6 +23,7 @@ const NONE: Invocation = {};
 export class ActorContextImpl {
   readonly #runtime: ActorRuntime;
   readonly #invocation: Invocation;
+  #conn: ConnImpl | undefined;
   #request: Request | undefined;
   #abortSignal: AbortSignal | undefined;
 
@@ -83,7 +85,8 @@ export class ActorContextImpl {
   }
 
   get conn(): ConnImpl | undefined {
-    return this.#invocation.conn;
+    this.#conn ??= this.#invocation.conn?.();
+    return this.#conn;
   }
 
   get conns(): ReadonlyMap<string, ConnImpl> {
@@ -102,12 +105,12 @@ export class ActorContextImpl {
   get abortSignal(): AbortSignal {
     const { cancelToken } = this.#invocation;
     if (cancelToken === undefined) return this.#runtime.abortSignal;
-    this.#abortSignal ??= linkedSignal(this.#runtime.abortSignal, cancelToken);
+    this.#abortSignal ??= linkedSignal(this.#runtime.abortSignal, cancelToken());
     return this.#abortSignal;
   }
 
   get aborted(): boolean {
-    return this.#runtime.native.aborted() || this.#invocation.cancelToken?.aborted() === true;
+    return this.#runtime.native.aborted() || this.#invocation.cancelToken?.().aborted() === true;
   }
 
   get preventSleep(): boolean {

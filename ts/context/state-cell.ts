@@ -4,8 +4,8 @@ import { type Watcher, WriteThrough } from "./write-through";
 export class StateCell {
   readonly #root: string;
   readonly #load: () => unknown;
-  readonly #tree: WriteThrough;
   readonly #watcher: Watcher;
+  #lazyTree: WriteThrough | undefined;
   #loaded = false;
   #value: unknown;
 
@@ -14,7 +14,12 @@ export class StateCell {
     this.#root = root;
     this.#load = load;
     this.#watcher = watcher;
-    this.#tree = new WriteThrough(watcher);
+  }
+
+  /** Made when first needed: many cells are never looked at. */
+  get #tree(): WriteThrough {
+    this.#lazyTree ??= new WriteThrough(this.#watcher);
+    return this.#lazyTree;
   }
 
   /** False as long as nobody has looked: then nothing can have changed. */

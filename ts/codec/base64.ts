@@ -16,7 +16,7 @@ export function toBase64(bytes: Uint8Array): string {
 
 /** Accepts both alphabets; the result owns its memory. */
 export function fromBase64(text: string): Uint8Array {
-  if (NodeBuffer !== undefined) return Uint8Array.from(NodeBuffer.from(text, "base64"));
+  if (NodeBuffer !== undefined) return new Uint8Array(NodeBuffer.from(text, "base64"));
   const binary = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
   return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }

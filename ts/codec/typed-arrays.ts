@@ -54,7 +54,7 @@ export function typedArrayOf(tag: number, bytes: unknown): TypedArray {
   if (!(bytes instanceof Uint8Array)) throw malformed(`tag ${tag} does not hold a byte string`);
   const width = Type.BYTES_PER_ELEMENT;
   if (bytes.length % width !== 0) throw malformed(`tag ${tag} holds ${bytes.length} bytes, no multiple of ${width}`);
-  const copy = Uint8Array.from(bytes);
+  const copy = new Uint8Array(bytes);
   if (width > 1 && bigEndian === LITTLE_ENDIAN) {
     for (let at = 0; at < copy.length; at += width) copy.subarray(at, at + width).reverse();
   }

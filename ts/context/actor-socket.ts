@@ -86,7 +86,7 @@ export class ActorSocket implements UniversalWebSocket {
   #message({ data, messageIndex }: NativeSocketEvent & { kind: "message" }): void {
     const event: SocketMessageEvent = {
       type: "message",
-      data: typeof data === "string" ? data : Uint8Array.from(data).buffer,
+      data: typeof data === "string" ? data : new Uint8Array(data).buffer,
       target: this,
       ...(messageIndex != null && { rivetMessageIndex: messageIndex }),
     };

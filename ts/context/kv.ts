@@ -67,6 +67,6 @@ function bytes(value: Input, what: string): Uint8Array {
 
 function output(value: Uint8Array, type: KvValueType): string | ArrayBuffer | Uint8Array {
   if (type === "text") return utf8Decoder.decode(value);
-  const copy = Uint8Array.from(value);
+  const copy = new Uint8Array(value);
   return type === "arrayBuffer" ? copy.buffer : copy;
 }

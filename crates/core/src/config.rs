@@ -57,6 +57,8 @@ pub struct ActorConfig {
     pub action_timeout: Duration,
     /// Bound of one raw HTTP request up to its head, and of a queue send.
     pub on_request_timeout: Duration,
+    /// How long one SQL statement of user code may run. Default 60 s.
+    pub sql_statement_timeout: Duration,
     /// Idle time before the actor sleeps. Default 30 s.
     pub sleep_timeout: Duration,
     /// The actor never sleeps for being idle.
@@ -106,6 +108,7 @@ impl Default for ActorConfig {
             on_before_actor_start_timeout: SHORT,
             action_timeout: Duration::from_secs(60),
             on_request_timeout: Duration::from_secs(60),
+            sql_statement_timeout: Duration::from_secs(60),
             sleep_timeout: LONG,
             no_sleep: false,
             sleep_grace_period: Duration::from_secs(15),

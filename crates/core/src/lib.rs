@@ -25,6 +25,8 @@ pub use actor::messages::{
     SerializeStateReason, ShutdownKind, StateDelta, WorkflowKvWrite,
 };
 pub use actor::save_book::RequestSaveOpts;
+pub use actor::sql::{ActorSql, ActorTransaction, SqlCallOptions};
+pub use actor::state_transaction::StateTransaction;
 pub use actor::work::{ActorWorkKind, ActorWorkRegion, CountGuard};
 pub use clock::{Clock, ManualClock};
 pub use config::{ActorConfig, Durability, Hooks};

@@ -56,6 +56,11 @@ impl SaveBatch {
         self.rows() == 0
     }
 
+    /// Rows written and bytes bound, as budgets count them.
+    pub fn weight(&self) -> (usize, usize) {
+        (self.rows(), self.bytes())
+    }
+
     fn rows(&self) -> usize {
         usize::from(self.actor.is_some())
             + usize::from(self.state.is_some())

@@ -168,13 +168,19 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Does after each job what depends on whether a transaction is open.
-    pub(crate) fn settle(&mut self) {
+    /// Takes note of whether a transaction is open: after each job, and before
+    /// its caller hears of its end.
+    pub(crate) fn observe(&mut self) {
         let open = self.file.as_ref().is_some_and(|file| file.in_transaction());
         let explicit = self.user.coordinator.observe(open);
         self.slot
             .explicit_transaction
             .send_if_modified(|known| std::mem::replace(known, explicit) != explicit);
+    }
+
+    /// Does after each job what waits for the end of a transaction.
+    pub(crate) fn settle(&mut self) {
+        self.observe();
         let Some(file) = &self.file else { return };
         if !file.is_corked() || file.in_transaction() {
             return;

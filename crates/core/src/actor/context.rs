@@ -23,6 +23,7 @@ use crate::actor::intents::IntentRoom;
 use crate::actor::messages::{ActorEvent, LifecycleEvent};
 use crate::actor::output::OutputGate;
 use crate::actor::schedule::ScheduleRoom;
+use crate::actor::sql::SqlRoom;
 use crate::actor::state::StateRoom;
 use crate::actor::work::{
     ActorWorkKind, ActorWorkRegion, CountGuard, Gauge, WorkCounts, WorkRegistry,
@@ -41,6 +42,7 @@ pub(crate) struct ActorContextInner {
     pub(crate) clock: Clock,
     pub(crate) host: Arc<dyn Host>,
     pub(crate) sql: Database,
+    pub(crate) user_sql: SqlRoom,
     /// Task's inbox of internal signals.
     lifecycle_events: mpsc::UnboundedSender<LifecycleEvent>,
     /// Adapter's inbox; `None` once closed. Sync and never held across an await.
@@ -84,6 +86,7 @@ impl ActorContext {
             work: parts.work,
             clock: parts.clock,
             host: parts.host,
+            user_sql: SqlRoom::new(&parts.sql),
             sql: parts.sql,
             lifecycle_events: parts.lifecycle_events,
             actor_events: Mutex::new(Some(parts.actor_events)),

@@ -3,6 +3,7 @@
 mod conn_rows;
 pub mod connection;
 pub mod context;
+mod deltas;
 mod dispatch;
 pub mod factory;
 mod intents;
@@ -16,8 +17,10 @@ pub mod save_book;
 mod schedule;
 mod shutdown;
 pub mod sleep;
+pub mod sql;
 mod startup;
 mod state;
+pub mod state_transaction;
 pub(crate) mod task;
 mod timers;
 pub mod work;

@@ -13,6 +13,7 @@ use std::time::Duration;
 use greenroom_error::{Error, Result, code};
 
 use crate::actor::context::ActorContext;
+use crate::actor::deltas::Written;
 use crate::actor::messages::{ActorEvent, SerializeStateReason, StateDelta, WorkflowKvWrite};
 use crate::actor::task::ActorTask;
 use crate::actor::timers::TimerKind;
@@ -24,14 +25,6 @@ use crate::reply::{Reply, ReplyReceiver, reply};
 const SERIALIZE_CAP_MIN: Duration = Duration::from_secs(15);
 
 type Operation = Pin<Box<dyn Future<Output = Result<Written>> + Send>>;
-
-/// What became of one operation that did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Written {
-    Yes,
-    /// A state transaction came in between: the serialization is stale.
-    Discarded,
-}
 
 /// One operation in flight.
 pub(crate) struct PendingPersistence {
@@ -103,6 +96,12 @@ impl ActorTask {
         if self.persistence.running.is_some() || !self.state.saves() || !pending {
             return;
         }
+        // Both tell the task of their end, which arms the timer again.
+        if self.ctx.state_transaction_holds_up_saves()
+            || self.ctx.explicit_transaction_holds_up_saves()
+        {
+            return;
+        }
         match self.begin_operation(Vec::new()) {
             Ok(operation) => {
                 self.persistence.running = Some(PendingPersistence {
@@ -125,7 +124,7 @@ impl ActorTask {
             }
             return;
         }
-        if self.persistence.running.is_some() {
+        if self.persistence.running.is_some() || self.ctx.state_transaction_holds_up_saves() {
             return;
         }
         let Some((writes, reply)) = self.persistence.workflow_queue.pop_front() else {
@@ -144,8 +143,7 @@ impl ActorTask {
 
     /// Captures revision and epoch, asks the adapter, and returns the rest.
     fn begin_operation(&mut self, writes: Vec<WorkflowKvWrite>) -> Result<Operation> {
-        let revision = self.ctx.with_book(|book| book.requested_revision());
-        let epoch = self.ctx.transaction_epoch();
+        let stamp = self.ctx.save_stamp();
         let (answer, answered) = reply();
         self.ctx.send_actor_event(ActorEvent::SerializeState {
             reason: SerializeStateReason::Save,
@@ -154,11 +152,7 @@ impl ActorTask {
         let (ctx, cap) = (self.ctx.clone(), self.serialize_cap());
         Ok(Box::pin(async move {
             let deltas = await_serialization(&ctx, answered, cap).await?;
-            if ctx.transaction_epoch() != epoch {
-                return Ok(Written::Discarded);
-            }
-            ctx.write_deltas(deltas, writes, revision).await?;
-            Ok(Written::Yes)
+            ctx.write_deltas(deltas, writes, stamp).await
         }))
     }
 
@@ -231,8 +225,7 @@ impl ActorTask {
     /// disk stays; its waiters hear of it when the save book closes. Only a
     /// failed *write* fails the shutdown.
     pub(super) async fn save_final_state(&mut self) -> Result<()> {
-        // Captured before serializing: a request made meanwhile is not covered.
-        let revision = self.ctx.with_book(|book| book.requested_revision());
+        let stamp = self.ctx.save_stamp();
         let (answer, answered) = reply();
         let asked = self.ctx.send_actor_event(ActorEvent::SerializeState {
             reason: SerializeStateReason::Save,
@@ -258,7 +251,11 @@ impl ActorTask {
             tracing::warn!(actor_id = %self.ctx.actor_id(), "final serialization is empty after one that was not written; the state on disk is kept");
             return Ok(());
         }
-        self.ctx.write_deltas(deltas, Vec::new(), revision).await
+        match self.ctx.write_deltas(deltas, Vec::new(), stamp).await? {
+            Written::Yes => Ok(()),
+            // Transactions were ended before, and none can begin.
+            Written::Discarded => Err(Error::internal("a state transaction outlived its actor")),
+        }
     }
 }
 

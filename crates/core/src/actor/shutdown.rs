@@ -146,6 +146,10 @@ impl ActorTask {
     ) -> Pin<Box<dyn Future<Output = Result<()>> + Send + '_>> {
         Box::pin(async move {
             match step {
+                Step::EndTransactions => {
+                    self.ctx.wind_down_user_sql().await;
+                    Ok(())
+                }
                 Step::JoinPersistence => {
                     self.finish_pending_persistence().await;
                     self.next_workflow_flush();
@@ -180,7 +184,7 @@ impl ActorTask {
 
     /// A store that has ended has closed the database already.
     pub(super) async fn close_database(&mut self) -> Result<()> {
-        match self.ctx.sql().close().await {
+        match self.ctx.close_database().await {
             Err(error) if !error.is(&code::SQLITE_CLOSED) => Err(error),
             _ => Ok(()),
         }
@@ -216,6 +220,7 @@ impl ActorTask {
         if let Some(adapter) = &self.adapter {
             adapter.abort();
         }
+        self.ctx.wind_down_user_sql().await;
         self.finish_pending_persistence().await;
         self.ctx.close_actor_events();
         self.join_adapter().await;
@@ -229,6 +234,8 @@ impl ActorTask {
 /// Steps of finalize, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
+    /// What user code left open would hold up the saves below.
+    EndTransactions,
     /// A dispatched commit cannot be cancelled: its outcome is awaited.
     JoinPersistence,
     /// The last state goes to disk; remaining waiters hear of failure.
@@ -244,6 +251,7 @@ enum Step {
 
 impl Step {
     const ORDER: &[Step] = &[
+        Self::EndTransactions,
         Self::JoinPersistence,
         Self::FinalSave,
         Self::CloseAdapter,

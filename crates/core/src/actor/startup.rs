@@ -216,6 +216,7 @@ impl ActorTask {
         }
         self.ctx.close_actor_events();
         self.join_adapter().await;
+        self.ctx.wind_down_user_sql().await;
         self.finish_pending_persistence().await;
         self.ctx.0.work.teardown(true).await;
         if let Err(error) = self.close_database().await {

@@ -1,24 +1,21 @@
-//! The actor's state as bytes: what is in memory, what is on disk, and the way
-//! from one to the other.
+//! The actor's state as bytes: what is in memory, and who asks for its saving.
 //!
 //! The adapter owns the live object. After start, state flows one way: adapter →
-//! [`StateDelta`]s → one SQLite transaction. This file prepares and writes
-//! deltas; *when* to save is the task's business ([`crate::actor::task`]), who
-//! waits is [`crate::actor::save_book`]'s.
+//! [`StateDelta`]s → one SQLite transaction. Deltas are written by
+//! [`crate::actor::deltas`]; *when* to save is the task's business
+//! ([`crate::actor::task`]), who waits is [`crate::actor::save_book`]'s.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
-use greenroom_store::{ActorRow, SaveBatch, WorkflowWrite};
+use greenroom_store::{ActorRow, SaveBatch};
 use parking_lot::{Mutex, RwLock};
-use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, OwnedRwLockWriteGuard};
 
-use crate::actor::conn_rows;
-use crate::actor::connection::{ConnHandle, PendingHibernationChanges};
 use crate::actor::context::ActorContext;
+use crate::actor::deltas::Written;
 use crate::actor::messages::{LifecycleEvent, StateDelta, WorkflowKvWrite};
 use crate::actor::save_book::{Patience, RequestSaveOpts, SaveBook};
 use crate::actor::work::{ActorWorkKind, ActorWorkRegion};
@@ -34,6 +31,8 @@ pub(crate) struct StateRoom {
     book: Mutex<SaveBook>,
     /// Bumped whenever a state transaction makes older serializations worthless.
     transaction_epoch: AtomicU64,
+    /// Shared by writes of state, exclusive to a state transaction.
+    pub(super) save_gate: Arc<tokio::sync::RwLock<()>>,
     on_state_change: Mutex<Vec<ActorWorkRegion>>,
     on_state_change_running: AtomicUsize,
     on_state_change_idle: Notify,
@@ -93,6 +92,7 @@ impl ActorContext {
 
     /// Writes the actor row and the whole state, for core's own changes.
     pub async fn persist_actor_rows(&self) -> Result<()> {
+        let _gate = self.0.state.save_gate.read().await;
         let batch = SaveBatch {
             actor: Some(ActorRow {
                 has_initialized: self.has_initialized(),
@@ -185,10 +185,37 @@ impl ActorContext {
         self.0.state.transaction_epoch.load(Ordering::SeqCst)
     }
 
-    /// Writes deltas at once, outside the save throttle.
+    pub(crate) fn bump_transaction_epoch(&self) {
+        self.0
+            .state
+            .transaction_epoch
+            .fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Waits for writes of state in flight and holds up later ones.
+    pub(crate) async fn lock_save_gate(&self) -> OwnedRwLockWriteGuard<()> {
+        Arc::clone(&self.0.state.save_gate).write_owned().await
+    }
+
+    /// The state that was just written becomes the one in memory.
+    pub(super) fn remember_state(&self, state: Bytes) {
+        *self.0.state.current.write() = state;
+    }
+
+    /// Writes deltas at once, outside the save throttle. Deltas that a state
+    /// transaction has made worthless meanwhile are asked for again.
     pub async fn save_state(&self, deltas: Vec<StateDelta>) -> Result<()> {
-        let revision = self.with_book(|book| book.requested_revision());
-        self.write_deltas(deltas, Vec::new(), revision).await
+        let stamp = self.save_stamp();
+        match self.write_deltas(deltas, Vec::new(), stamp).await? {
+            Written::Yes => Ok(()),
+            Written::Discarded => {
+                self.request_save_and_wait(RequestSaveOpts {
+                    immediate: true,
+                    max_wait: None,
+                })
+                .await
+            }
+        }
     }
 
     /// Asks the task to commit workflow writes together with the state, in order
@@ -206,112 +233,6 @@ impl ActorContext {
             return Err(Error::not_configured("lifecycle events"));
         }
         answered.result().await
-    }
-
-    /// Writes one revision: state deltas, due connection rows and workflow rows
-    /// in one transaction. On failure nothing is written and everything taken is
-    /// put back.
-    pub(crate) async fn write_deltas(
-        &self,
-        deltas: Vec<StateDelta>,
-        workflow: Vec<WorkflowKvWrite>,
-        revision: u64,
-    ) -> Result<()> {
-        let pending = self.0.conns.take_pending();
-        let written = match self.prepare_batch(deltas, workflow, &pending) {
-            Ok((batch, state)) => self.write_batch(batch, state).await,
-            Err(error) => Err(error),
-        };
-        match written {
-            Ok(()) => {
-                let now = self.0.clock.now();
-                self.with_book(|book| book.complete(revision, now));
-                Ok(())
-            }
-            Err(error) => {
-                self.0.conns.restore_pending(pending);
-                Err(error)
-            }
-        }
-    }
-
-    async fn write_batch(&self, batch: SaveBatch, state: Option<Bytes>) -> Result<()> {
-        if !batch.is_empty() {
-            self.0.sql.save(batch).await?;
-        }
-        if let Some(state) = state {
-            *self.0.state.current.write() = state;
-        }
-        Ok(())
-    }
-
-    /// Merges deltas with the connection rows that are due. A removal beats any
-    /// update of the same connection.
-    fn prepare_batch(
-        &self,
-        deltas: Vec<StateDelta>,
-        workflow: Vec<WorkflowKvWrite>,
-        pending: &PendingHibernationChanges,
-    ) -> Result<(SaveBatch, Option<Bytes>)> {
-        let mut state = None;
-        let mut explicit = BTreeMap::new();
-        let mut removed: BTreeSet<String> = pending.removed.clone();
-        for delta in deltas {
-            match delta {
-                StateDelta::ActorState(bytes) => state = Some(bytes),
-                StateDelta::ConnHibernation { conn, bytes } => {
-                    explicit.insert(conn, bytes);
-                }
-                StateDelta::ConnHibernationRemoved(conn) => {
-                    removed.insert(conn);
-                }
-            }
-        }
-        let mut conns = Vec::new();
-        for (id, bytes) in &explicit {
-            if !removed.contains(id) {
-                let conn = self.hibernatable(id)?;
-                conns.push(conn_rows::to_row(&conn, bytes.clone())?);
-            }
-        }
-        for id in pending.updated.difference(&removed) {
-            // The connection may be gone or was never hibernatable: nothing to write.
-            if !explicit.contains_key(id)
-                && let Ok(conn) = self.hibernatable(id)
-            {
-                let bytes = conn.state();
-                conns.push(conn_rows::to_row(&conn, bytes)?);
-            }
-        }
-        let batch = SaveBatch {
-            state: state.clone(),
-            conns,
-            removed_conns: removed.into_iter().collect(),
-            workflow: workflow
-                .into_iter()
-                .map(|write| WorkflowWrite {
-                    key: write.key.to_vec(),
-                    value: write.value.to_vec(),
-                })
-                .collect(),
-            ..SaveBatch::default()
-        };
-        Ok((batch, state))
-    }
-
-    fn hibernatable(&self, id: &str) -> Result<ConnHandle> {
-        let conn =
-            self.0.conns.get(id).ok_or_else(|| {
-                Error::with(&code::CONNECTION_NOT_FOUND, json!({ "conn_id": id }))
-            })?;
-        if conn.is_hibernatable() {
-            Ok(conn)
-        } else {
-            Err(Error::with(
-                &code::CONNECTION_NOT_HIBERNATABLE,
-                json!({ "conn_id": id }),
-            ))
-        }
     }
 
     /// An `onStateChange` callback began: it keeps the actor awake and holds up

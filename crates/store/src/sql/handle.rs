@@ -4,15 +4,15 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use greenroom_error::{Error, Result, code};
+use greenroom_error::Result;
 use tokio::sync::oneshot;
 
 use super::coordinator::{Claim, Tx};
 use super::job::{SqlTask, Terms, Ticket};
 use super::transaction::{self, BeginOptions, SqlTransaction};
 use super::value::{ExecuteResult, QueryResult, SqlStatement};
-use super::watch::Guard;
-use crate::failure::closed;
+use super::watch::{Access, Guard};
+use crate::failure::{closed, withdrawn};
 use crate::session::Session;
 use crate::slot::{Admission, Job, Slot};
 
@@ -28,7 +28,8 @@ pub struct UserSql(pub(super) Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) slot: Arc<Slot>,
-    pub(super) closed: Arc<AtomicBool>,
+    access: Arc<Access>,
+    was_used: AtomicBool,
     waiting: Arc<AtomicUsize>,
 }
 
@@ -44,7 +45,8 @@ impl UserSql {
     pub(crate) fn new(slot: Arc<Slot>) -> Self {
         Self(Arc::new(Inner {
             slot,
-            closed: Arc::default(),
+            access: Arc::default(),
+            was_used: AtomicBool::new(false),
             waiting: Arc::default(),
         }))
     }
@@ -104,6 +106,9 @@ impl UserSql {
     /// other statements of the actor wait, its saves too. Waits for its turn. If
     /// the future is dropped, or the handle without an end, it is rolled back.
     pub async fn begin_transaction(&self, options: BeginOptions) -> Result<SqlTransaction> {
+        if self.0.access.winding_down.load(Ordering::Acquire) {
+            return Err(withdrawn());
+        }
         let tx = Arc::new(transaction::checked(options)?);
         let handle = SqlTransaction::new(self.clone(), Arc::clone(&tx));
         let begin =
@@ -112,8 +117,12 @@ impl UserSql {
     }
 
     /// Rolls back a transaction that is open, with a warning in the log, whether
-    /// a handle owns it or not. For the end of an actor's work.
+    /// a handle owns it or not. Statements before this in line run first.
     pub async fn end_transactions(&self) -> Result<()> {
+        // What stands in line may be a BEGIN, so "used" includes that.
+        if !self.0.was_used.load(Ordering::Acquire) {
+            return Ok(());
+        }
         let (reply, answer) = oneshot::channel();
         let job = Job::Task(Box::new(move |session| {
             session.end_transactions();
@@ -123,11 +132,20 @@ impl UserSql {
         answer.await.unwrap_or_else(|_| Err(closed()))
     }
 
+    /// Stops the statements that run or wait, ends transactions and lets none begin:
+    /// nothing may hold up the last save. Later statements of their own still
+    /// run.
+    pub async fn wind_down(&self) -> Result<()> {
+        self.0.access.winding_down.store(true, Ordering::Release);
+        self.0.access.stop_jobs();
+        self.end_transactions().await
+    }
+
     /// Refuses further calls with `sqlite/transaction_closed`, stops the
     /// statement that runs, drops those that wait and rolls back what is open.
     /// The runtime's own access goes on.
     pub async fn close(&self) -> Result<()> {
-        self.0.closed.store(true, Ordering::Release);
+        self.0.access.closed.store(true, Ordering::Release);
         self.end_transactions().await
     }
 }
@@ -152,7 +170,8 @@ impl Inner {
         let terms = Terms {
             claim,
             guard,
-            closed: Arc::clone(&self.closed),
+            number: self.access.number(),
+            access: Arc::clone(&self.access),
             is_ending: false,
             ticket: Some(ticket),
         };
@@ -169,7 +188,8 @@ impl Inner {
         let terms = Terms {
             claim: Claim::Inside(Arc::clone(tx)),
             guard: None,
-            closed: Arc::clone(&self.closed),
+            number: self.access.number(),
+            access: Arc::clone(&self.access),
             is_ending: true,
             ticket: None,
         };
@@ -182,6 +202,7 @@ impl Inner {
         W: FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
         R: FnOnce(Result<T>) + Send + 'static,
     {
+        self.was_used.store(true, Ordering::Release);
         let job = Job::Sql(SqlTask::boxed(terms, work, reply));
         // A job that is refused here is dropped, which answers `sqlite/closed`.
         drop(self.slot.submit(job, Admission::Always));
@@ -198,8 +219,8 @@ impl Inner {
     }
 
     fn check_open(&self) -> Result<()> {
-        if self.closed.load(Ordering::Acquire) {
-            return Err(Error::new(&code::SQLITE_TRANSACTION_CLOSED));
+        if self.access.closed.load(Ordering::Acquire) {
+            return Err(withdrawn());
         }
         Ok(())
     }
@@ -209,7 +230,7 @@ impl fmt::Debug for UserSql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UserSql")
             .field("path", &self.0.slot.path)
-            .field("closed", &self.0.closed)
+            .field("access", &self.0.access)
             .finish()
     }
 }

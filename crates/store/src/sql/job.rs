@@ -3,13 +3,13 @@
 //! A job answers exactly once, also when it is dropped unrun.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use greenroom_error::{Error, Result, code};
 use serde_json::json;
 
 use super::coordinator::Claim;
-use super::watch::Guard;
+use super::watch::{Access, Guard};
 use crate::failure::closed;
 use crate::session::Session;
 
@@ -50,7 +50,8 @@ impl Drop for Ticket {
 pub(super) struct Terms {
     pub claim: Claim,
     pub guard: Option<Guard>,
-    pub closed: Arc<AtomicBool>,
+    pub access: Arc<Access>,
+    pub number: u64,
     /// Ends a transaction, so it runs after the closing of the handle too, and
     /// is not stopped by it.
     pub is_ending: bool,
@@ -96,7 +97,7 @@ where
     }
 
     fn is_withdrawn(&self) -> bool {
-        !self.terms.is_ending && self.terms.closed.load(Ordering::Acquire)
+        !self.terms.is_ending && self.terms.access.closed.load(Ordering::Acquire)
     }
 
     fn run(mut self: Box<Self>, session: &mut Session<'_>) {
@@ -104,11 +105,13 @@ where
             Some(work) if self.terms.is_ending => work(session),
             Some(work) => session.on_duty(
                 self.terms.guard.take(),
-                Arc::clone(&self.terms.closed),
+                Arc::clone(&self.terms.access),
+                self.terms.number,
                 work,
             ),
             None => return,
         };
+        session.observe();
         self.give(outcome);
     }
 

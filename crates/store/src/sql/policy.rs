@@ -9,7 +9,7 @@
 //! SQLite asks while it prepares a statement, and again while one runs that
 //! prepares others, such as `VACUUM` or a full-text search.
 
-use rusqlite::hooks::AuthAction;
+use rusqlite::hooks::{AuthAction, TransactionOperation};
 
 use super::pragmas;
 
@@ -33,8 +33,12 @@ const FORBIDDEN_FUNCTIONS: [&str; 7] = [
 /// The circumstances a statement runs in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Situation {
+    /// The statement is the coordinator's, not the user's.
+    pub is_ours: bool,
     /// A transaction is open that its handle alone may end.
     pub handle_owns_transaction: bool,
+    /// The actor is stopping: what would hold up its last save is refused.
+    pub winding_down: bool,
     /// A `VACUUM` runs: it copies every table through a second, nameless file.
     pub vacuuming: bool,
 }
@@ -57,7 +61,7 @@ pub(super) fn judge(action: AuthAction<'_>, situation: Situation) -> Verdict {
     if let AuthAction::Attach { filename } = action {
         return attach(filename, situation);
     }
-    if situation.vacuuming {
+    if situation.vacuuming || situation.is_ours {
         return Verdict::Allow;
     }
     match action {
@@ -70,6 +74,11 @@ pub(super) fn judge(action: AuthAction<'_>, situation: Situation) -> Verdict {
              use its commit and rollback"
                 .to_owned(),
         ),
+        AuthAction::Transaction {
+            operation: TransactionOperation::Begin,
+        } if situation.winding_down => {
+            Verdict::Deny("no transaction can begin while the actor is stopping".to_owned())
+        }
         AuthAction::Detach { .. } => Verdict::Deny("DETACH is not available".to_owned()),
         AuthAction::Insert { table_name }
         | AuthAction::Update { table_name, .. }

@@ -115,6 +115,7 @@ impl Runner<'_> {
         self.watch.set_situation(Situation {
             handle_owns_transaction: self.inside,
             vacuuming,
+            ..Situation::default()
         });
     }
 
@@ -182,7 +183,10 @@ impl Runner<'_> {
 
     /// Runs a statement that is ours and not the user's, `BEGIN` or the like.
     pub(super) fn control(&mut self, sql: &'static str) -> Result<()> {
-        self.watch.set_situation(Situation::default());
+        self.watch.set_situation(Situation {
+            is_ours: true,
+            ..Situation::default()
+        });
         let run = |conn: &Connection| conn.prepare_cached(sql)?.execute([]);
         run(self.conn)
             .map(drop)

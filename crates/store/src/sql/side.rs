@@ -6,7 +6,6 @@
 //! lives and dies with the connection.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use greenroom_error::Result;
 use rusqlite::Connection;
@@ -16,7 +15,7 @@ use super::cache::StatementCache;
 use super::coordinator::{Coordinator, Phase, Tx};
 use super::raw;
 use super::runner::{Counters, Runner, VALUE_BYTES_MAX};
-use super::watch::{Guard, Watch};
+use super::watch::{Access, Guard, Watch};
 use crate::failure::SqlResult;
 use crate::open_file::OpenFile;
 use crate::session::Session;
@@ -121,11 +120,12 @@ impl Session<'_> {
     pub(super) fn on_duty<T>(
         &mut self,
         guard: Option<Guard>,
-        closed: Arc<AtomicBool>,
+        access: Arc<Access>,
+        number: u64,
         work: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
         let watch = self.file()?.user.watch.clone();
-        let _duty = watch.begin(guard, closed);
+        let _duty = watch.begin(guard, access, number);
         work(self)
     }
 

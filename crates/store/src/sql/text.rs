@@ -32,6 +32,22 @@ pub(super) fn first_word(sql: &str) -> &str {
     &rest[..end]
 }
 
+/// True for `COMMIT`, `END` and a `ROLLBACK` that is not one to a savepoint.
+pub(super) fn ends_transaction(sql: &str) -> bool {
+    let word = first_word(sql);
+    if word.eq_ignore_ascii_case("commit") || word.eq_ignore_ascii_case("end") {
+        return true;
+    }
+    if !word.eq_ignore_ascii_case("rollback") {
+        return false;
+    }
+    let mut rest = &skip_blank(sql)[word.len()..];
+    if first_word(rest).eq_ignore_ascii_case("transaction") {
+        rest = &skip_blank(rest)["transaction".len()..];
+    }
+    !first_word(rest).eq_ignore_ascii_case("to")
+}
+
 /// True for statements that set SQLite's count of changes.
 pub(super) fn changes_rows(sql: &str) -> bool {
     ["insert", "update", "delete", "replace", "with"]
@@ -57,6 +73,28 @@ mod tests {
         }
         for text in ["x", "-- a\nx", "/* a */x", "- -", "/", "'--'"] {
             assert!(!is_blank(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_rollback_to_a_savepoint_ends_nothing() {
+        for sql in [
+            "COMMIT",
+            "/* x */ end",
+            "rollback",
+            "ROLLBACK TRANSACTION",
+            "rollback -- to",
+        ] {
+            assert!(ends_transaction(sql), "{sql}");
+        }
+        for sql in [
+            "ROLLBACK TO s",
+            "rollback transaction to savepoint s",
+            "ROLLBACK/**/TO s",
+            "SELECT 'COMMIT'",
+            "BEGIN",
+        ] {
+            assert!(!ends_transaction(sql), "{sql}");
         }
     }
 

@@ -16,6 +16,7 @@ use super::handle::{Inner, UserSql, reply_to};
 use super::value::{ExecuteResult, QueryResult, SqlStatement};
 use super::watch::Guard;
 use crate::failure::closed;
+use crate::save::SaveBatch;
 
 /// Longest name of a transaction, in bytes.
 const NAME_BYTES_MAX: usize = 128;
@@ -125,17 +126,24 @@ impl SqlTransaction {
             .await
     }
 
+    /// Writes the runtime's rows as part of this transaction.
+    pub async fn save(&self, batch: SaveBatch) -> Result<()> {
+        batch.check()?;
+        self.step(move |session| batch.apply(&session.file()?.conn))
+            .await
+    }
+
     /// Makes the changes durable. On failure they are taken back, and the
     /// transaction has ended all the same.
     pub async fn commit(&self) -> Result<()> {
-        self.finish(|session| session.commit_transaction()).await
+        self.step(|session| session.commit_transaction()).await
     }
 
     /// Takes the changes back. Succeeds without effect if SQLite has done so
     /// already, in the middle of a statement.
     pub async fn rollback(&self) -> Result<()> {
         let outcome = self
-            .finish(|session| {
+            .step(|session| {
                 session.finish_transaction(Phase::RolledBack);
                 Ok(())
             })
@@ -146,7 +154,8 @@ impl SqlTransaction {
         }
     }
 
-    async fn finish(
+    /// Runs a step that is not a user's statement.
+    async fn step(
         &self,
         end: impl FnOnce(&mut crate::session::Session<'_>) -> Result<()> + Send + 'static,
     ) -> Result<()> {

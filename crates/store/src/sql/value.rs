@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use super::text;
+
 /// One value of SQLite.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SqlValue {
@@ -57,6 +59,12 @@ impl SqlStatement {
             sql: sql.into(),
             params,
         }
+    }
+
+    /// True if the statement would end a transaction: `COMMIT`, `END` or a
+    /// `ROLLBACK` that is not one to a savepoint.
+    pub fn ends_transaction(&self) -> bool {
+        text::ends_transaction(&self.sql)
     }
 
     /// What the statement weighs in a budget: the bytes it binds, or those of

@@ -7,7 +7,7 @@
 //! what they look at.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -41,9 +41,35 @@ struct State {
 /// What is watched while a user's job runs.
 struct Duty {
     guard: Option<Guard>,
-    /// Set when the user's handle is closed: whatever runs then must end.
-    closed: Arc<AtomicBool>,
+    access: Arc<Access>,
+    /// The job's number; see [`Access::number`].
+    number: u64,
     situation: Situation,
+}
+
+/// How far a user's handle is still open.
+#[derive(Debug, Default)]
+pub(super) struct Access {
+    /// Whatever runs must end, and nothing else may run.
+    pub closed: AtomicBool,
+    /// No transaction may begin.
+    pub winding_down: AtomicBool,
+    /// Jobs are numbered from 1; those up to `stopped` must end.
+    jobs: AtomicU64,
+    stopped: AtomicU64,
+}
+
+impl Access {
+    /// The number of a new job.
+    pub(super) fn number(&self) -> u64 {
+        self.jobs.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Stops what runs or waits now, and nothing that is sent later.
+    pub(super) fn stop_jobs(&self) {
+        let jobs = self.jobs.load(Ordering::Acquire);
+        self.stopped.fetch_max(jobs, Ordering::AcqRel);
+    }
 }
 
 /// Ends the duty when dropped.
@@ -71,10 +97,16 @@ impl Watch {
         watch
     }
 
-    pub(super) fn begin(&self, guard: Option<Guard>, closed: Arc<AtomicBool>) -> OnDuty<'_> {
+    pub(super) fn begin(
+        &self,
+        guard: Option<Guard>,
+        access: Arc<Access>,
+        number: u64,
+    ) -> OnDuty<'_> {
         self.0.lock().duty = Some(Duty {
             guard,
-            closed,
+            number,
+            access,
             situation: Situation::default(),
         });
         OnDuty(self)
@@ -85,7 +117,10 @@ impl Watch {
         let mut state = self.0.lock();
         state.denied = None;
         if let Some(duty) = &mut state.duty {
-            duty.situation = situation;
+            duty.situation = Situation {
+                winding_down: duty.access.winding_down.load(Ordering::Acquire),
+                ..situation
+            };
         }
     }
 
@@ -145,7 +180,10 @@ impl State {
         let Some(duty) = &mut self.duty else {
             return false;
         };
-        let answer = if duty.closed.load(Ordering::Acquire) {
+        let access = &duty.access;
+        let answer = if access.closed.load(Ordering::Acquire)
+            || duty.number <= access.stopped.load(Ordering::Acquire)
+        {
             Some(Interruption::Closing)
         } else {
             duty.guard.as_mut().and_then(|guard| guard())

@@ -41,6 +41,25 @@ async fn an_ordinary_begin_left_open_is_rolled_back() {
 }
 
 #[tokio::test]
+async fn winding_down_ends_transactions_and_lets_statements_run() {
+    let actor = Actor::new().await;
+    actor.run("CREATE TABLE t (a)").await.unwrap();
+    let tx = actor.begin().await;
+    let save = in_line(actor.database.save(state_only("two"))).await;
+    actor.sql.wind_down().await.unwrap();
+    save.await.unwrap();
+    assert!(tx.commit().await.is_err());
+    let begin = actor.sql.begin_transaction(options("late")).await;
+    assert!(begin.unwrap_err().is(&code::SQLITE_TRANSACTION_CLOSED));
+    let begin = actor.run("BEGIN").await.unwrap_err();
+    assert!(begin.is(&code::SQLITE_FORBIDDEN));
+    actor.run("INSERT INTO t VALUES (1)").await.unwrap();
+    let batch = vec![statement("INSERT INTO t VALUES (2)", [])];
+    actor.sql.execute_batch(batch, None).await.unwrap();
+    assert_eq!(actor.rows("SELECT count(*) FROM t").await, ["2"]);
+}
+
+#[tokio::test]
 async fn a_closed_handle_refuses_everything_and_the_next_life_has_its_own() {
     let actor = Actor::new().await;
     actor.sql.close().await.unwrap();

@@ -1,0 +1,202 @@
+//! Writing what the adapter serialized: state, connections and workflow rows in
+//! one transaction.
+//!
+//! Invariant D1: hibernation changes that were taken for a write and not written
+//! are put back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use greenroom_error::{Error, Result, code};
+use greenroom_store::{SaveBatch, WorkflowWrite};
+use serde_json::json;
+
+use crate::actor::conn_rows;
+use crate::actor::connection::{ConnHandle, PendingHibernationChanges};
+use crate::actor::context::ActorContext;
+use crate::actor::messages::{StateDelta, WorkflowKvWrite};
+
+/// What became of a write that did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum Written {
+    Yes,
+    /// A state transaction came in between: the serialization is stale.
+    Discarded,
+}
+
+/// When a serialization was asked for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SaveStamp {
+    /// Requests up to this one are covered by it.
+    revision: u64,
+    epoch: u64,
+}
+
+/// One write, made up but not written. To be ended by [`written`](Self::written)
+/// or [`put_back`](Self::put_back).
+pub(super) struct Prepared {
+    batch: SaveBatch,
+    state: Option<Bytes>,
+    pending: PendingHibernationChanges,
+    revision: u64,
+}
+
+impl Prepared {
+    pub(super) fn batch(&self) -> SaveBatch {
+        self.batch.clone()
+    }
+
+    /// Rows and bytes it will write.
+    pub(super) fn weight(&self) -> (usize, usize) {
+        self.batch.weight()
+    }
+
+    /// It is on disk: memory follows, and those who wait hear of it.
+    pub(super) fn written(self, ctx: &ActorContext) {
+        if let Some(state) = self.state {
+            ctx.remember_state(state);
+        }
+        let now = ctx.clock().now();
+        ctx.with_book(|book| book.complete(self.revision, now));
+    }
+
+    /// It was not written (D1).
+    pub(super) fn put_back(self, ctx: &ActorContext) {
+        ctx.0.conns.restore_pending(self.pending);
+    }
+}
+
+impl ActorContext {
+    /// To be taken before the adapter is asked: what is requested meanwhile is
+    /// not covered.
+    pub(crate) fn save_stamp(&self) -> SaveStamp {
+        SaveStamp {
+            revision: self.with_book(|book| book.requested_revision()),
+            epoch: self.transaction_epoch(),
+        }
+    }
+
+    /// Writes one revision: state deltas, due connection rows and workflow rows
+    /// in one transaction. On failure nothing is written.
+    pub(crate) async fn write_deltas(
+        &self,
+        deltas: Vec<StateDelta>,
+        workflow: Vec<WorkflowKvWrite>,
+        stamp: SaveStamp,
+    ) -> Result<Written> {
+        let _gate = self.0.state.save_gate.read().await;
+        if self.transaction_epoch() != stamp.epoch {
+            return Ok(Written::Discarded);
+        }
+        let mut prepared = self.prepare(deltas, workflow, stamp.revision)?;
+        let batch = std::mem::take(&mut prepared.batch);
+        let saved = if batch.is_empty() {
+            Ok(())
+        } else {
+            self.0.sql.save(batch).await
+        };
+        match saved {
+            Ok(()) => prepared.written(self),
+            Err(error) => {
+                prepared.put_back(self);
+                return Err(error);
+            }
+        }
+        Ok(Written::Yes)
+    }
+
+    /// The same for a state transaction, which writes by itself.
+    pub(super) fn prepare_deltas(&self, deltas: Vec<StateDelta>) -> Result<Prepared> {
+        let revision = self.with_book(|book| book.requested_revision());
+        self.prepare(deltas, Vec::new(), revision)
+    }
+
+    fn prepare(
+        &self,
+        deltas: Vec<StateDelta>,
+        workflow: Vec<WorkflowKvWrite>,
+        revision: u64,
+    ) -> Result<Prepared> {
+        let pending = self.0.conns.take_pending();
+        match self.make_batch(deltas, workflow, &pending) {
+            Ok((batch, state)) => Ok(Prepared {
+                batch,
+                state,
+                pending,
+                revision,
+            }),
+            Err(error) => {
+                self.0.conns.restore_pending(pending);
+                Err(error)
+            }
+        }
+    }
+
+    /// Merges deltas with the connection rows that are due. A removal beats any
+    /// update of the same connection.
+    fn make_batch(
+        &self,
+        deltas: Vec<StateDelta>,
+        workflow: Vec<WorkflowKvWrite>,
+        pending: &PendingHibernationChanges,
+    ) -> Result<(SaveBatch, Option<Bytes>)> {
+        let mut state = None;
+        let mut explicit = BTreeMap::new();
+        let mut removed: BTreeSet<String> = pending.removed.clone();
+        for delta in deltas {
+            match delta {
+                StateDelta::ActorState(bytes) => state = Some(bytes),
+                StateDelta::ConnHibernation { conn, bytes } => {
+                    explicit.insert(conn, bytes);
+                }
+                StateDelta::ConnHibernationRemoved(conn) => {
+                    removed.insert(conn);
+                }
+            }
+        }
+        let mut conns = Vec::new();
+        for (id, bytes) in &explicit {
+            if !removed.contains(id) {
+                let conn = self.hibernatable(id)?;
+                conns.push(conn_rows::to_row(&conn, bytes.clone())?);
+            }
+        }
+        for id in pending.updated.difference(&removed) {
+            // The connection may be gone or was never hibernatable: nothing to write.
+            if !explicit.contains_key(id)
+                && let Ok(conn) = self.hibernatable(id)
+            {
+                let bytes = conn.state();
+                conns.push(conn_rows::to_row(&conn, bytes)?);
+            }
+        }
+        let workflow = workflow.into_iter().map(|write| WorkflowWrite {
+            key: write.key.to_vec(),
+            value: write.value.to_vec(),
+        });
+        let batch = SaveBatch {
+            state: state.clone(),
+            conns,
+            removed_conns: removed.into_iter().collect(),
+            workflow: workflow.collect(),
+            ..SaveBatch::default()
+        };
+        Ok((batch, state))
+    }
+
+    fn hibernatable(&self, id: &str) -> Result<ConnHandle> {
+        let conn =
+            self.0.conns.get(id).ok_or_else(|| {
+                Error::with(&code::CONNECTION_NOT_FOUND, json!({ "conn_id": id }))
+            })?;
+        if conn.is_hibernatable() {
+            Ok(conn)
+        } else {
+            Err(Error::with(
+                &code::CONNECTION_NOT_HIBERNATABLE,
+                json!({ "conn_id": id }),
+            ))
+        }
+    }
+}

@@ -13,6 +13,8 @@
     reason = "the one place that asks the system for the time"
 )]
 
+mod wall;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::future::Future;
@@ -24,6 +26,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+
+pub use wall::WallSleep;
 
 /// A point on a clock's monotonic time line, counted from the clock's origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -53,7 +57,12 @@ impl Add<Duration> for Instant {
 
 /// A cheap handle to one time line.
 #[derive(Clone)]
-pub struct Clock(Arc<Source>);
+pub struct Clock(Arc<Inner>);
+
+struct Inner {
+    source: Source,
+    jumps: wall::Jumps,
+}
 
 enum Source {
     Real { origin: tokio::time::Instant },
@@ -99,31 +108,38 @@ pub struct Elapsed;
 impl Clock {
     /// The system's clocks.
     pub fn real() -> Self {
-        Self(Arc::new(Source::Real {
+        Self::from_source(Source::Real {
             origin: tokio::time::Instant::now(),
-        }))
+        })
     }
 
     /// A clock that stands still at `start_ms` (Unix milliseconds) until its
     /// [`ManualClock`] moves it.
     pub fn manual(start_ms: i64) -> (Self, ManualClock) {
-        let clock = Self(Arc::new(Source::Manual(Mutex::new(ManualState {
+        let clock = Self::from_source(Source::Manual(Mutex::new(ManualState {
             wall_at_origin_ms: start_ms,
             now: Duration::ZERO,
             next_ticket: 0,
             waiting: BinaryHeap::new(),
-        }))));
+        })));
         (clock.clone(), ManualClock(clock))
+    }
+
+    fn from_source(source: Source) -> Self {
+        Self(Arc::new(Inner {
+            source,
+            jumps: wall::Jumps::default(),
+        }))
     }
 
     /// True for a clock that only its [`ManualClock`] moves.
     pub fn is_manual(&self) -> bool {
-        matches!(&*self.0, Source::Manual(_))
+        matches!(&self.0.source, Source::Manual(_))
     }
 
     /// Wall time in Unix milliseconds.
     pub fn now_ms(&self) -> i64 {
-        match &*self.0 {
+        match &self.0.source {
             Source::Real { .. } => SystemTime::now()
                 .duration_since(UNIX_EPOCH)
                 .map_or(0, |span| span.as_millis() as i64),
@@ -136,7 +152,7 @@ impl Clock {
 
     /// Monotonic time.
     pub fn now(&self) -> Instant {
-        Instant(match &*self.0 {
+        Instant(match &self.0.source {
             Source::Real { origin } => origin.elapsed(),
             Source::Manual(state) => state.lock().now,
         })
@@ -144,7 +160,7 @@ impl Clock {
 
     /// Completes at `deadline`, at once if it has passed.
     pub fn sleep_until(&self, deadline: Instant) -> Sleep {
-        Sleep(match &*self.0 {
+        Sleep(match &self.0.source {
             Source::Real { origin } => SleepKind::Real(Box::pin(tokio::time::sleep_until(
                 // Far deadlines saturate: tokio's timer ends after about two years.
                 *origin + deadline.0.min(Duration::from_secs(60 * 60 * 24 * 365)),
@@ -216,7 +232,7 @@ pub struct ManualClock(Clock);
 
 impl ManualClock {
     fn state(&self) -> parking_lot::MutexGuard<'_, ManualState> {
-        match &*self.0.0 {
+        match &self.0.0.source {
             Source::Manual(state) => state.lock(),
             Source::Real { .. } => unreachable!("built by Clock::manual only"),
         }
@@ -254,8 +270,11 @@ impl ManualClock {
 
     /// Sets wall time without moving monotonic time: a clock jump.
     pub fn set_wall_ms(&self, now_ms: i64) {
-        let mut state = self.state();
-        state.wall_at_origin_ms = now_ms - state.now.as_millis() as i64;
+        {
+            let mut state = self.state();
+            state.wall_at_origin_ms = now_ms - state.now.as_millis() as i64;
+        }
+        self.0.0.jumps.report();
     }
 
     /// Timers that are armed and still awaited.

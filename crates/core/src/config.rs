@@ -3,7 +3,10 @@
 //! Defaults live here and nowhere else; the bridge and the TypeScript layer pass
 //! only what the user set.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
+
+use crate::actor::queue::QueuePolicy;
 
 /// When a reply may leave the process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,6 +74,8 @@ pub struct ActorConfig {
     pub max_queue_size: u32,
     /// Encoded size limit of a queue message. Default 64 KiB.
     pub max_queue_message_size: u32,
+    /// Delivery of messages by queue name; queues without one are RivetKit's.
+    pub queues: BTreeMap<String, QueuePolicy>,
     /// Limit of pending schedules. Default 1000.
     pub max_schedules: u32,
     /// Size limit of a framework request body or socket message. Default 64 KiB.
@@ -116,6 +121,7 @@ impl Default for ActorConfig {
             connection_liveness_interval: SHORT,
             max_queue_size: 1_000,
             max_queue_message_size: 65_536,
+            queues: BTreeMap::new(),
             max_schedules: 1_000,
             max_incoming_message_size: 65_536,
             max_outgoing_message_size: 1_048_576,

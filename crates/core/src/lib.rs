@@ -19,12 +19,15 @@ pub use actor::connection::{
 };
 pub use actor::context::ActorContext;
 pub use actor::factory::{ActorEvents, ActorFactory, ActorStart};
+pub use actor::kv::KvListOptions;
 pub use actor::lifecycle::LifecycleState;
 pub use actor::messages::{
     ActionDispatch, ActorEvent, Incoming, QueueSendResult, Request, Response, ScheduledFire,
     SerializeStateReason, ShutdownKind, StateDelta, WorkflowKvWrite,
 };
+pub use actor::queue::{Backoff, LetterChoice, Outgoing, QueueMessage, QueuePolicy, Receive};
 pub use actor::save_book::RequestSaveOpts;
+pub use actor::schedule::{CronJob, JobCadence, JobFire, NewJob, ScheduledCall, ScheduledEvent};
 pub use actor::sql::{ActorSql, ActorTransaction, SqlCallOptions};
 pub use actor::state_transaction::StateTransaction;
 pub use actor::work::{ActorWorkKind, ActorWorkRegion, CountGuard};

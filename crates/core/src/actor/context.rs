@@ -22,9 +22,12 @@ use crate::actor::factory::ActorFactory;
 use crate::actor::intents::IntentRoom;
 use crate::actor::messages::{ActorEvent, LifecycleEvent};
 use crate::actor::output::OutputGate;
+use crate::actor::queue::QueueRoom;
+use crate::actor::run_wake::RunWakeRoom;
 use crate::actor::schedule::ScheduleRoom;
 use crate::actor::sql::SqlRoom;
 use crate::actor::state::StateRoom;
+use crate::actor::storage_turns::StorageTurns;
 use crate::actor::work::{
     ActorWorkKind, ActorWorkRegion, CountGuard, Gauge, WorkCounts, WorkRegistry,
 };
@@ -51,7 +54,10 @@ pub(crate) struct ActorContextInner {
     pub(crate) work: Arc<WorkRegistry>,
     pub(crate) state: StateRoom,
     pub(crate) conns: ConnectionRoom,
+    pub(crate) queue: QueueRoom,
     pub(crate) schedule: ScheduleRoom,
+    pub(crate) run_wake: RunWakeRoom,
+    pub(crate) storage_turns: StorageTurns,
     pub(crate) output: OutputGate,
 }
 
@@ -80,6 +86,7 @@ pub(crate) struct ContextParts {
 
 impl ActorContext {
     pub(crate) fn new(parts: ContextParts) -> Self {
+        let queue = QueueRoom::new(parts.factory.config());
         Self(Arc::new(ActorContextInner {
             identity: parts.identity,
             factory: parts.factory,
@@ -93,7 +100,10 @@ impl ActorContext {
             intents: IntentRoom::default(),
             state: StateRoom::new(parts.input),
             conns: ConnectionRoom::default(),
+            queue,
             schedule: ScheduleRoom::default(),
+            run_wake: RunWakeRoom::default(),
+            storage_turns: StorageTurns::default(),
             output: OutputGate::default(),
         }))
     }

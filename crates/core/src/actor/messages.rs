@@ -16,6 +16,7 @@ use greenroom_error::Result;
 use tokio::sync::mpsc;
 
 use crate::actor::connection::ConnHandle;
+use crate::actor::schedule::BusyGuard;
 use crate::actor::work::ActorWorkRegion;
 use crate::reply::Reply;
 use crate::websocket::WebSocket;
@@ -100,6 +101,16 @@ impl Eq for Caller {}
 impl std::fmt::Debug for Caller {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Caller")
+    }
+}
+
+impl From<Incoming> for greenroom_store::Trace {
+    fn from(incoming: Incoming) -> Self {
+        Self {
+            ray_id: incoming.ray_id,
+            traceparent: incoming.traceparent,
+            tracestate: incoming.tracestate,
+        }
     }
 }
 
@@ -261,6 +272,8 @@ pub enum LifecycleEvent {
     InspectorSerializeRequested,
     InspectorAttachmentsChanged,
     SleepTick,
+    /// What the actor is to be woken for has changed.
+    AlarmChanged(BusyGuard),
     /// A state transaction let go of the save exclusion; held saves go on.
     StateTransactionFinished,
 }
@@ -273,6 +286,7 @@ impl LifecycleEvent {
             Self::InspectorSerializeRequested => "inspector_serialize_requested",
             Self::InspectorAttachmentsChanged => "inspector_attachments_changed",
             Self::SleepTick => "sleep_tick",
+            Self::AlarmChanged(_) => "alarm_changed",
             Self::StateTransactionFinished => "state_transaction_finished",
         }
     }

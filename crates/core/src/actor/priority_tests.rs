@@ -99,6 +99,7 @@ fn everything_at_once(state: LifecycleState) -> Full {
     task.timers.arm(TimerKind::Sleep, now);
     task.timers.arm(TimerKind::Save, now);
     task.timers.arm_grace(now);
+    task.timers.set_alarm(Some(0));
     dispatch.send(DispatchCommand::WorkflowHistory {
         reply: Reply::ignored(),
     });
@@ -134,6 +135,7 @@ async fn order(mut full: Full) -> Vec<&'static str> {
             Wake::Persisted(_) => "persisted",
             Wake::Timer(TimerKind::Save) => "save timer",
             Wake::Timer(TimerKind::Sleep) => "sleep timer",
+            Wake::AlarmDue => "alarm",
             Wake::InboxClosed(_) => "closed",
         });
     }
@@ -147,6 +149,7 @@ async fn each_class_overtakes_the_lower_ones_whatever_arrived_first() {
         "activity",
         "grace deadline",
         "dispatch",
+        "alarm",
         "save timer",
         "sleep timer",
     ];

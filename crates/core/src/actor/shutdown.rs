@@ -22,6 +22,8 @@ impl ActorTask {
             self.ctx.mark_destroy_requested();
         }
         self.timers.disarm(crate::actor::timers::TimerKind::Sleep);
+        self.ctx.suspend_alarms();
+        self.timers.set_alarm(None);
         let deadline = self.ctx.clock().now() + self.ctx.config().sleep_grace_period;
         self.timers.arm_grace(deadline);
         self.ctx.0.work.set_interested(true);
@@ -173,17 +175,19 @@ impl ActorTask {
                     Ok(())
                 }
                 Step::SettleAlarm => match reason {
-                    // The host's alarm stays: it wakes the next generation.
-                    ShutdownKind::Sleep => Ok(()),
-                    ShutdownKind::Destroy => self.ctx.set_alarm(None).await,
+                    ShutdownKind::Sleep => self.ctx.settle_alarm().await,
+                    ShutdownKind::Destroy => self.ctx.clear_alarm().await,
                 },
                 Step::CloseDatabase => self.close_database().await,
             }
         })
     }
 
-    /// A store that has ended has closed the database already.
+    /// Nothing of this generation reaches its storage or its alarm afterwards. A
+    /// store that has ended has closed the database already.
     pub(super) async fn close_database(&mut self) -> Result<()> {
+        self.ctx.close_alarm().await;
+        self.ctx.end_storage_turns();
         match self.ctx.close_database().await {
             Err(error) if !error.is(&code::SQLITE_CLOSED) => Err(error),
             _ => Ok(()),
@@ -214,6 +218,7 @@ impl ActorTask {
         }
         self.ctx.abort_signal().cancel();
         self.ctx.shutdown_deadline().cancel();
+        self.ctx.suspend_alarms();
         self.timers.clear();
         self.transition_to(LifecycleState::Terminated);
         self.refuse_leftovers();
@@ -244,6 +249,7 @@ enum Step {
     CloseAdapter,
     /// Tracked work is drained, or cut when time ran out.
     TeardownWork,
+    /// Sleep leaves the alarm with the host: it wakes the next generation.
     SettleAlarm,
     /// Last: everything above may use it.
     CloseDatabase,

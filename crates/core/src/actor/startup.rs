@@ -39,7 +39,13 @@ impl ActorTask {
         let startup = self.ctx.sql().start().await?;
         let bootstrapped = startup.bootstrapped;
         let hibernated = self.restore_connections(startup.conns);
-        self.ctx.load_last_pushed_alarm(startup.last_pushed_alarm);
+        if startup.interrupted_fires {
+            self.ctx.recover_interrupted_fires().await;
+        }
+        self.ctx.load_run_wake(startup.run_wake_at);
+        self.ctx
+            .load_alarm(startup.last_pushed_alarm, startup.next_schedule)
+            .await;
         let (is_new, snapshot) = match startup.snapshot {
             Some(snapshot) => {
                 let state = Bytes::from(snapshot.state);
@@ -157,6 +163,8 @@ impl ActorTask {
         match finished {
             Ok(()) => {
                 self.arm_sleep_timer();
+                self.ctx.resume_alarms();
+                self.arm_alarm();
                 pending.reply.send(Ok(()));
                 None
             }

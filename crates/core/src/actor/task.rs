@@ -55,6 +55,8 @@ pub(crate) enum Wake {
     AdapterExited(AdapterExit),
     Persisted(PersistenceOutcome),
     Timer(TimerKind),
+    /// The time of a schedule or of the run wake has come.
+    AlarmDue,
     /// An inbox lost all its senders.
     InboxClosed(&'static str),
 }
@@ -205,6 +207,9 @@ impl ActorTask {
             self.persistence.running = None;
             return Poll::Ready(Wake::Persisted(outcome));
         }
+        if self.timers.poll_alarm(cx).is_ready() {
+            return Poll::Ready(Wake::AlarmDue);
+        }
         let saving = self.persistence.running.is_some();
         self.timers.poll_other(cx, saving).map(Wake::Timer)
     }
@@ -237,6 +242,10 @@ impl ActorTask {
                 self.on_sleep_tick();
                 None
             }
+            Wake::AlarmDue => {
+                self.ctx.fire_alarms(None);
+                None
+            }
             Wake::InboxClosed(inbox) => {
                 tracing::warn!(actor_id = %self.ctx.actor_id(), inbox, "inbox lost all senders; the actor ends");
                 Some(LiveExit::Terminated)
@@ -258,10 +267,9 @@ impl ActorTask {
             LifecycleCommand::Abandon => Some(LiveExit::Terminated),
             LifecycleCommand::FireAlarm { reply } => {
                 match lifecycle::on_alarm(self.state) {
-                    // Stored schedules join here; until then there is nothing to claim.
-                    OnAlarm::Fire | OnAlarm::ConsumeRunWake | OnAlarm::Nothing => {
-                        reply.send(Ok(()));
-                    }
+                    OnAlarm::Fire => self.ctx.fire_alarms(Some(reply)),
+                    OnAlarm::ConsumeRunWake => self.ctx.forget_due_run_wake(reply),
+                    OnAlarm::Nothing => reply.send(Ok(())),
                 }
                 None
             }
@@ -304,10 +312,18 @@ impl ActorTask {
                 self.next_workflow_flush();
             }
             LifecycleEvent::SleepTick => self.on_sleep_tick(),
+            // The guard, held until the timer is set.
+            LifecycleEvent::AlarmChanged(_busy) => self.arm_alarm(),
             // The inspector attaches through its own channel once it exists.
             LifecycleEvent::InspectorSerializeRequested
             | LifecycleEvent::InspectorAttachmentsChanged => {}
         }
+    }
+
+    /// Sets the local timer to what is due next.
+    pub(super) fn arm_alarm(&mut self) {
+        self.ctx.alarm_noticed();
+        self.timers.set_alarm(self.ctx.local_alarm_at());
     }
 
     /// Takes everything that was accepted before the stop.

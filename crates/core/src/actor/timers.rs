@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::clock::{Clock, Instant, Sleep};
+use crate::clock::{Clock, Instant, Sleep, WallSleep};
 
 /// Deadlines below client work in priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub(crate) struct Timers {
     save: Option<Instant>,
     sleep: Option<Instant>,
     grace: Option<Instant>,
+    /// Boxed: most actors have none.
+    alarm: Option<Box<WallSleep>>,
     armed: Option<(Instant, Sleep)>,
 }
 
@@ -31,6 +33,7 @@ impl Timers {
             save: None,
             sleep: None,
             grace: None,
+            alarm: None,
             armed: None,
         }
     }
@@ -44,6 +47,12 @@ impl Timers {
 
     pub(crate) fn arm(&mut self, kind: TimerKind, at: Instant) {
         *self.slot(kind) = Some(at);
+    }
+
+    /// Arms the alarm for a wall time (Unix milliseconds), or disarms it. It has a
+    /// timer of its own, because wall time may jump.
+    pub(crate) fn set_alarm(&mut self, at_ms: Option<i64>) {
+        self.alarm = at_ms.map(|at| Box::new(self.clock.sleep_until_wall(at)));
     }
 
     /// Arms, or moves an armed deadline earlier; never later.
@@ -65,7 +74,18 @@ impl Timers {
         self.save = None;
         self.sleep = None;
         self.grace = None;
+        self.alarm = None;
         self.armed = None;
+    }
+
+    /// Ready once when the alarm's time has come.
+    pub(crate) fn poll_alarm(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(alarm) = &mut self.alarm else {
+            return Poll::Pending;
+        };
+        std::task::ready!(Pin::new(&mut **alarm).poll(cx));
+        self.alarm = None;
+        Poll::Ready(())
     }
 
     /// Ready once when the grace deadline has passed.

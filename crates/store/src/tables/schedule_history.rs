@@ -78,6 +78,17 @@ pub enum FireResult {
     Skipped,
 }
 
+impl FireResult {
+    pub fn label(&self) -> &'static str {
+        match self {
+            Self::Running => "running",
+            Self::Ok => "ok",
+            Self::Error(_) => "error",
+            Self::Skipped => "skipped",
+        }
+    }
+}
+
 /// A failure as clients may see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FireError {

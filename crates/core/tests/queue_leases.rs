@@ -1,0 +1,159 @@
+//! Queues whose messages are leased: redelivery, giving back, giving up.
+
+mod fixture;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use bytes::Bytes;
+use fixture::{Asked, World};
+use greenroom_core::*;
+use greenroom_error::{Result, code};
+use tokio_util::sync::CancellationToken;
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn message(name: &str, body: &[u8]) -> Outgoing {
+    Outgoing {
+        name: name.to_owned(),
+        body: Bytes::copy_from_slice(body),
+        ..Outgoing::default()
+    }
+}
+
+async fn send(ctx: &ActorContext, name: &str) -> u64 {
+    ctx.queue_send(message(name, b"x"))
+        .await
+        .expect("send")
+        .id()
+}
+
+fn receive(names: &[&str], count: u32) -> Receive {
+    Receive {
+        names: names.iter().map(|name| (*name).to_owned()).collect(),
+        count,
+        ..Receive::default()
+    }
+}
+
+fn keep(receive: Receive) -> Receive {
+    Receive {
+        completable: true,
+        ..receive
+    }
+}
+
+async fn take(ctx: &ActorContext, receive: Receive) -> Vec<QueueMessage> {
+    ctx.queue_next_batch(receive).await.expect("receive")
+}
+
+/// Begins a receive that parks, and returns it.
+async fn parked(
+    ctx: &ActorContext,
+    receive: Receive,
+) -> tokio::task::JoinHandle<Result<Vec<QueueMessage>>> {
+    let before = ctx.work_counts().queue_waits;
+    let waiting = ctx.clone();
+    let task = tokio::spawn(async move { waiting.queue_next_batch(receive).await });
+    while ctx.work_counts().queue_waits == before {
+        tokio::task::yield_now().await;
+    }
+    task
+}
+
+fn leased() -> World {
+    let policy = QueuePolicy {
+        max_attempts: 2,
+        visibility_timeout: 10 * SECOND,
+        ..QueuePolicy::default()
+    };
+    World::with_config(ActorConfig {
+        queues: BTreeMap::from([("jobs".to_owned(), policy)]),
+        no_sleep: true,
+        ..ActorConfig::default()
+    })
+}
+
+#[tokio::test]
+async fn a_leased_message_that_is_not_completed_in_time_goes_to_the_next_waiter() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    send(&ctx, "jobs").await;
+    let first = take(&ctx, keep(receive(&[], 1))).await.remove(0);
+    assert_eq!(first.attempt(), Some(1));
+    let waiter = parked(&ctx, keep(receive(&["jobs"], 1))).await;
+    world.advance(9 * SECOND).await;
+    assert!(!waiter.is_finished());
+    world.advance(2 * SECOND).await;
+    let second = waiter.await.expect("task").expect("receive").remove(0);
+    assert_eq!((second.id(), second.attempt()), (1, Some(2)));
+    let error = first.complete(None).await.expect_err("lost");
+    assert!(error.is(&code::QUEUE_LEASE_LOST));
+    second.complete(None).await.expect("complete");
+    let stats = ctx.queue_stats(None).await.expect("stats");
+    assert_eq!((stats.depth, stats.dead), (0, 0));
+}
+
+#[tokio::test]
+async fn a_message_given_back_returns_after_its_pause_and_is_given_up_in_the_end() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    let sender = tokio::spawn(ctx.queue_enqueue_and_wait(
+        message("jobs", b"job"),
+        None,
+        CancellationToken::new(),
+    ));
+    let first = take(&ctx, keep(receive(&[], 1))).await.remove(0);
+    let after = Some(Duration::from_secs(3_600));
+    first
+        .retry(after, Some("busy".into()))
+        .await
+        .expect("retry");
+    let waiter = parked(&ctx, keep(receive(&[], 1))).await;
+    let stats = ctx.queue_stats(Some("jobs".into())).await.expect("stats");
+    assert_eq!((stats.depth, stats.delayed, stats.in_flight), (1, 1, 0));
+    world.advance(Duration::from_secs(3_600)).await;
+    let second = waiter.await.expect("task").expect("receive").remove(0);
+    second
+        .retry(None, Some("still busy".into()))
+        .await
+        .expect("given up");
+    let error = sender.await.expect("task").expect_err("given up");
+    assert!(error.is(&code::QUEUE_DEAD_LETTERED));
+    let dead = ctx.dead_letters(None, 0, 10).await.expect("dead letters");
+    assert_eq!(
+        (dead[0].attempts, dead[0].reason.as_str()),
+        (2, "still busy")
+    );
+    let choice = LetterChoice::default();
+    assert_eq!(
+        ctx.replay_dead_letters(choice.clone())
+            .await
+            .expect("replay"),
+        1
+    );
+    let third = take(&ctx, keep(receive(&[], 1))).await.remove(0);
+    assert_eq!((third.id(), third.attempt()), (2, Some(1)));
+    third.fail("hopeless".into()).await.expect("fail");
+    assert_eq!(ctx.purge_dead_letters(choice).await.expect("purge"), 1);
+    assert!(
+        ctx.dead_letters(None, 0, 10)
+            .await
+            .expect("none")
+            .is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_leased_message_wakes_the_actor_that_died_with_it() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    send(&ctx, "jobs").await;
+    take(&ctx, keep(receive(&[], 1))).await;
+    ctx.alarms_settled().await;
+    let due = world.clock.now_ms() + 10_000;
+    assert_eq!(world.asked.recv().await, Some(Asked::Alarm(Some(due))));
+    let handle = world.crash().await;
+    let again = take(handle.ctx(), keep(receive(&[], 1))).await;
+    assert_eq!(again[0].attempt(), Some(2));
+}

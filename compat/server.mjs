@@ -45,7 +45,6 @@ const echo = actor({
 });
 
 const trouble = actor({
-  options: { actionTimeout: 300 },
   actions: {
     refuse: () => {
       throw new UserError("The shop is closed", {
@@ -65,10 +64,15 @@ const trouble = actor({
     throwText: () => {
       throw "secret: not even an Error";
     },
-    hang: () => new Promise(() => {}),
     unserializable: () => ({ fn: () => {} }),
     ping: () => "pong",
   },
+});
+
+// By itself, so that its short time binds no action that should succeed.
+const impatient = actor({
+  options: { actionTimeout: 1_000 },
+  actions: { hang: () => new Promise(() => {}), ping: () => "pong" },
 });
 
 const born = actor({
@@ -76,7 +80,7 @@ const born = actor({
   actions: { input: (c) => c.state.input, id: (c) => c.actorId },
 });
 
-const registry = setup({ use: { counter, echo, trouble, born } });
+const registry = setup({ use: { counter, echo, trouble, impatient, born } });
 const { url } = await registry.listen({ port: 0, host: "127.0.0.1", dataDir: process.argv[2] });
 
 process.on("message", async () => {

@@ -172,7 +172,7 @@ describe("an action", () => {
           fine: () => encode(1),
         },
       },
-      { actionTimeoutMs: 50 },
+      { actionTimeoutMs: 500 },
     );
     expect(facts(await failure(call("hang")))).toEqual(["actor", "action_timed_out"]);
     await cancelled.promise;

@@ -31,7 +31,9 @@ async function builtPlatform() {
 
 /** Packs the package of `platform`; napi makes its folders within the project only. */
 async function packNative(platform, into) {
-  const dirs = await mkdtemp(join(ROOT, "target", "pack-"));
+  const target = join(ROOT, "target");
+  await mkdir(target, { recursive: true });
+  const dirs = await mkdtemp(join(target, "pack-"));
   try {
     await run(process.execPath, [NAPI, "create-npm-dirs", "--npm-dir", relative(ROOT, dirs)], { cwd: ROOT });
     const addon = `greenroom.${platform}.node`;

@@ -5,3 +5,4 @@ mod fixture;
 mod hibernation;
 mod limits;
 mod raw;
+mod room;

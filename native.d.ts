@@ -169,8 +169,6 @@ export declare class ConnHandle {
 export declare class CoreRegistry {
   /** Opens the data directory and the host, without any socket. */
   openEmbedded(config: JsEmbeddedConfig): Promise<void>
-  /** Joins a Rivet Engine; pending until shutdown. */
-  serve(config: JsServeConfig): Promise<void>
   /** Serves the program's own HTTP handler; pending until shutdown. */
   serveApplicationListener(listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig): Promise<void>
   /** Serves serverless requests over HTTP; pending until shutdown. */
@@ -218,6 +216,14 @@ export declare class CoreRegistry {
   metadata(): JsRegistryRouteResponse
   /** Figures of this registry in Prometheus text form. */
   metrics(): JsRegistryRouteResponse
+  /**
+   * Hosts the actors at a loopback endpoint; pending until shutdown.
+   *
+   * Rejects with `engine/port_occupied` where another program answers,
+   * `engine/invalid_endpoint`, `host/port_unavailable`, `host/data_dir_locked`,
+   * and `actor/not_configured` for an endpoint on another machine.
+   */
+  serve(config: JsServeConfig): Promise<void>
   constructor()
   /**
    * Names an actor type; the last one of a name wins. Only before the

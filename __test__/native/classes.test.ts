@@ -172,8 +172,8 @@ describe("a registry", () => {
       serverlessValidateEndpoint: false,
       serverlessMaxStartPayloadBytes: 1,
     };
-    const error = await failure(registry.serve(config));
-    expect(facts(error)).toEqual(["actor", "not_configured", { component: "engine host" }]);
+    const error = await failure(registry.serveListener({ port: 1 }, config));
+    expect(facts(error)).toEqual(["actor", "not_configured", { component: "serverless" }]);
   });
 
   test.each([

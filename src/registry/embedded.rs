@@ -34,6 +34,31 @@ pub(super) struct Embedded {
     pub(super) manual_clock: Option<ManualClock>,
     /// Names and display data, for metadata.
     pub(super) actor_names: Json,
+    pub(super) identity: Identity,
+}
+
+/// What a registry tells others about itself.
+#[derive(Clone)]
+pub(super) struct Identity {
+    /// Of the package that answers.
+    pub(super) version: String,
+    pub(super) envoy_version: u32,
+    /// Where clients should go instead, if elsewhere.
+    pub(super) client_endpoint: Option<String>,
+    pub(super) client_namespace: Option<String>,
+    pub(super) client_token: Option<String>,
+}
+
+impl Default for Identity {
+    fn default() -> Self {
+        Self {
+            version: crate::VERSION.to_owned(),
+            envoy_version: 1,
+            client_endpoint: None,
+            client_namespace: None,
+            client_token: None,
+        }
+    }
 }
 
 impl Embedded {
@@ -44,6 +69,7 @@ impl Embedded {
             host,
             manual_clock: config.manual_clock,
             actor_names,
+            identity: config.identity,
         })
     }
 
@@ -67,9 +93,15 @@ fn actor_names(factories: &Factories) -> Json {
     Json::Object(factories.iter().map(entry).collect())
 }
 
-struct Config {
-    options: EmbeddedOptions,
-    manual_clock: Option<ManualClock>,
+pub(super) struct Config {
+    pub(super) options: EmbeddedOptions,
+    pub(super) manual_clock: Option<ManualClock>,
+    pub(super) identity: Identity,
+}
+
+/// The label of where actors run that the environment gives.
+pub(super) fn region() -> String {
+    std::env::var(REGION_ENV).unwrap_or_default()
 }
 
 impl TryFrom<JsEmbeddedConfig> for Config {
@@ -103,23 +135,31 @@ impl TryFrom<JsEmbeddedConfig> for Config {
             }
             options.store.max_open = max as usize;
         }
-        let region = config.region.or_else(|| std::env::var(REGION_ENV).ok());
-        options.region = region.unwrap_or_default();
+        options.region = config.region.unwrap_or_else(region);
         Ok(Self {
             options,
             manual_clock,
+            identity: Identity::default(),
         })
     }
 }
 
 impl Registry {
-    async fn open_embedded(self: Arc<Self>, config: Config, bridge: Bridge) -> Result<()> {
+    /// Opens the host; nobody sees it before [`Self::announce`].
+    pub(super) async fn prepare_embedded(&self, config: Config) -> Result<Arc<Embedded>> {
         let factories = self.factories.lock().clone();
-        match Embedded::open(config, factories).await {
+        Embedded::open(config, factories).await.map(Arc::new)
+    }
+
+    pub(super) fn announce(self: &Arc<Self>, embedded: Arc<Embedded>, bridge: Bridge) {
+        self.board.finish_start(Some(Arc::clone(&embedded)));
+        runtime::spawn(Arc::clone(self).watch_environment(embedded, bridge));
+    }
+
+    async fn open_embedded(self: Arc<Self>, config: Config, bridge: Bridge) -> Result<()> {
+        match self.prepare_embedded(config).await {
             Ok(embedded) => {
-                let embedded = Arc::new(embedded);
-                self.board.finish_start(Some(Arc::clone(&embedded)));
-                runtime::spawn(self.watch_environment(embedded, bridge));
+                self.announce(embedded, bridge);
                 Ok(())
             }
             Err(error) => {

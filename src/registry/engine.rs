@@ -1,5 +1,5 @@
-//! Running on a cluster or behind somebody else's server. The engine host is not
-//! there yet: every call answers `actor/not_configured`.
+//! Running behind somebody else's server, which is not there yet: every call
+//! answers `actor/not_configured`.
 
 use std::collections::HashMap;
 
@@ -7,34 +7,12 @@ use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
 
 use super::CoreRegistry;
+use super::serve::JsServeConfig;
 use crate::bridge::{Buffer, Promise};
 use crate::cancellation_token::CancellationToken;
 use crate::missing::missing;
 
-const ENGINE: &str = "engine host";
 const SERVERLESS: &str = "serverless";
-
-#[napi(object)]
-pub struct JsServeConfig {
-    pub version: u32,
-    pub endpoint: String,
-    pub token: Option<String>,
-    pub namespace: String,
-    pub pool_name: String,
-    pub engine_binary_path: Option<String>,
-    pub start_services: Option<bool>,
-    pub services_binary_path: Option<String>,
-    pub engine_host: Option<String>,
-    pub engine_port: Option<u32>,
-    pub handle_inspector_http_in_runtime: Option<bool>,
-    pub serverless_base_path: Option<String>,
-    pub serverless_package_version: String,
-    pub serverless_client_endpoint: Option<String>,
-    pub serverless_client_namespace: Option<String>,
-    pub serverless_client_token: Option<String>,
-    pub serverless_validate_endpoint: bool,
-    pub serverless_max_start_payload_bytes: u32,
-}
 
 #[napi(object)]
 pub struct JsListenerConfig {
@@ -60,12 +38,6 @@ pub struct JsServerlessResponseHead {
 
 #[napi]
 impl CoreRegistry {
-    /// Joins a Rivet Engine; pending until shutdown.
-    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
-    pub fn serve(&self, env: Env, _config: JsServeConfig) -> napi::Result<Promise<()>> {
-        missing(&env, ENGINE)
-    }
-
     /// Serves the program's own HTTP handler; pending until shutdown.
     #[napi(
         catch_unwind,

@@ -53,7 +53,7 @@ struct Port {
 }
 
 impl Listening {
-    fn claim(&self) -> Result<()> {
+    pub(super) fn claim(&self) -> Result<()> {
         let mut slot = self.0.lock();
         if !matches!(*slot, Slot::Closed) {
             return Err(Error::invalid_state("listener", "already listening"));
@@ -62,7 +62,7 @@ impl Listening {
         Ok(())
     }
 
-    fn fill(&self, bound: Option<(Listener, Bridge)>) {
+    pub(super) fn fill(&self, bound: Option<(Listener, Bridge)>) {
         let mut slot = self.0.lock();
         *slot = match bound {
             None => Slot::Closed,

@@ -1,15 +1,17 @@
 //! `CoreRegistry`: the actor types of a program, and the host they live on.
 
 mod embedded;
+mod endpoint;
 mod engine;
 mod listener;
 mod local;
 mod manual_clock;
 mod phase;
 mod routes;
+mod serve;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use greenroom_core::ActorFactory;
 use greenroom_error::{Error, Result};
@@ -21,7 +23,7 @@ use crate::bridge::{Promise, Rejection, enter, promise, to_napi};
 use crate::factory::NapiActorFactory;
 use crate::logging;
 
-use embedded::Embedded;
+use embedded::{Embedded, Identity};
 use phase::{Phase, PhaseBoard};
 
 type Factories = HashMap<String, Arc<ActorFactory>>;
@@ -35,9 +37,22 @@ struct Registry {
     /// Taken by the host that starts.
     factories: Mutex<Factories>,
     listening: listener::Listening,
+    /// Known from the first attempt to serve on.
+    identity: OnceLock<Identity>,
 }
 
 impl Registry {
+    fn remember(&self, identity: Identity) {
+        // The first attempt is the only one.
+        let _ = self.identity.set(identity);
+    }
+
+    /// Version of the package that answers here.
+    fn version(&self) -> &str {
+        let known = self.identity.get();
+        known.map_or(crate::VERSION, |identity| &identity.version)
+    }
+
     /// The host, for calls that need one.
     fn serving(&self) -> Result<Arc<Embedded>> {
         self.board.serving()
@@ -62,6 +77,7 @@ impl CoreRegistry {
             board: PhaseBoard::default(),
             factories: Mutex::default(),
             listening: listener::Listening::default(),
+            identity: OnceLock::new(),
         }))
     }
 

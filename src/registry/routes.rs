@@ -33,7 +33,7 @@ fn response(status: u32, content_type: &str, body: String) -> JsRegistryRouteRes
     }
 }
 
-fn health(phase: &Phase) -> JsRegistryRouteResponse {
+fn health(phase: &Phase, version: &str) -> JsRegistryRouteResponse {
     let (code, status) = match phase {
         Phase::Registering => (503, "not_started"),
         Phase::Starting => (503, "starting"),
@@ -41,18 +41,30 @@ fn health(phase: &Phase) -> JsRegistryRouteResponse {
         Phase::ShuttingDown => (503, "shutting_down"),
         Phase::ShutDown => (503, "shut_down"),
     };
-    let body = json!({ "runtime": RUNTIME, "status": status, "version": crate::VERSION });
+    let body = json!({ "runtime": RUNTIME, "status": status, "version": version });
     response(code, JSON_TYPE, body.to_string())
 }
 
 fn metadata(embedded: &Embedded) -> Json {
-    json!({
+    let identity = &embedded.identity;
+    let mut metadata = json!({
         "runtime": RUNTIME,
-        "version": crate::VERSION,
+        "version": identity.version,
         "envoyProtocolVersion": ENVOY_PROTOCOL_VERSION,
         "actorNames": embedded.actor_names,
-        "envoy": { "kind": { "normal": {} }, "version": 1 },
-    })
+        "envoy": { "kind": { "normal": {} }, "version": identity.envoy_version },
+    });
+    let hints = [
+        ("clientEndpoint", &identity.client_endpoint),
+        ("clientNamespace", &identity.client_namespace),
+        ("clientToken", &identity.client_token),
+    ];
+    for (name, hint) in hints {
+        if let Some(hint) = hint {
+            metadata[name] = json!(hint);
+        }
+    }
+    metadata
 }
 
 fn metrics(phase: &Phase) -> String {
@@ -79,7 +91,7 @@ impl CoreRegistry {
     /// Whether the registry serves: 200 or 503.
     #[napi(catch_unwind)]
     pub fn health(&self, env: Env) -> napi::Result<Promise<JsRegistryRouteResponse>> {
-        let answer = health(&self.0.board.now());
+        let answer = health(&self.0.board.now(), self.0.version());
         enter(&env, |scope| {
             promise(scope, async { Ok::<_, Error>(answer) })
         })

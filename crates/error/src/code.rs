@@ -247,6 +247,8 @@ codes! {
     HOST_DATA_DIR_LOCKED = row("host", "data_dir_locked", "The data directory '{path}' is in use by another process (pid {pid}). One process may open a data directory at a time.");
     HOST_DATA_DIR_UNUSABLE = row("host", "data_dir_unusable", "The data directory '{path}' cannot be used: {reason}");
     HOST_PORT_UNAVAILABLE = row("host", "port_unavailable", "Cannot listen on {address}: {reason}");
+    ENGINE_PORT_OCCUPIED = row("engine", "port_occupied", "Cannot start engine: endpoint '{endpoint}' is already serving runtime '{runtime}'. Stop that process and retry.");
+    ENGINE_INVALID_ENDPOINT = row("engine", "invalid_endpoint", "Engine endpoint '{endpoint}' is invalid: {reason}");
     HOST_STORAGE_FAILED = row("host", "storage_failed", "Storage failed: {reason}");
     REGISTRY_SHUT_DOWN = row("registry", "shut_down", "Registry is shut down; no new requests can be accepted.").http(503);
 }

@@ -49,6 +49,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("validation", "Parameters of the management API"),
     ("inspector", "The inspector"),
     ("actor_runtime_socket", "The actor runtime socket"),
+    ("engine", "The endpoint of a served registry"),
     ("host", "The embedded host: data directory and listener"),
     ("registry", "The registry"),
 ];

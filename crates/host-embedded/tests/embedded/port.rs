@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use greenroom_core::Clock;
 use greenroom_error::code;
-use greenroom_host_embedded::ListenOptions;
+use greenroom_host_embedded::{ListenOptions, Occupant, probe};
 use proptest::prelude::*;
 use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -395,5 +395,40 @@ proptest! {
             let mut client = Client::connect(listener.addr()).await;
             assert_eq!(client.get("/health").await.status, 200);
         });
+    }
+}
+
+#[tokio::test]
+async fn a_probe_tells_an_engine_from_another_program_and_from_nobody() {
+    let clock = Clock::real();
+    let world = world().await;
+    let listener = listen(&world.host).await;
+    let authority = listener.addr().to_string();
+    let found = probe(&clock, &authority).await;
+    assert!(matches!(found, Occupant::Engine { version } if !version.is_empty()));
+    world.host.close(&listener).await;
+    assert_eq!(probe(&clock, &authority).await, Occupant::Nobody);
+    for (answer, runtime) in [
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 19\r\n\r\n{\"runtime\":\"shop\"} ",
+            "shop",
+        ),
+        (
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+            "unknown",
+        ),
+        ("not HTTP at all\r\n\r\n", "unknown"),
+        ("", "unknown"),
+    ] {
+        let socket = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let authority = socket.local_addr().unwrap().to_string();
+        let answering = async {
+            let (mut stream, _) = socket.accept().await.unwrap();
+            let _ = stream.read(&mut [0; 1024]).await;
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        };
+        let (found, ()) = tokio::join!(probe(&clock, &authority), answering);
+        let runtime = runtime.to_owned();
+        assert_eq!(found, Occupant::Other { runtime }, "{answer:?}");
     }
 }

@@ -1,0 +1,123 @@
+/** `serve`, as the published package calls it. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { encode, failure, native, nothingToSave, temporaryFolder } from "./addon.js";
+
+type Options = Partial<Parameters<InstanceType<typeof native.CoreRegistry>["serve"]>[0]>;
+
+/** A server on a port of its own, and that port. */
+async function occupied(answer: unknown) {
+  const server = createServer((_, response) => response.end(JSON.stringify(answer))).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return { server, port: (server.address() as AddressInfo).port };
+}
+
+async function freePort() {
+  const { server, port } = await occupied({});
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+const config = (port: number, options: Options = {}) => ({
+  version: 3,
+  endpoint: `http://127.0.0.1:${port}`,
+  namespace: "default",
+  poolName: "default",
+  enginePort: port,
+  serverlessPackageVersion: "9.8.7",
+  serverlessValidateEndpoint: false,
+  serverlessMaxStartPayloadBytes: 1,
+  ...options,
+});
+
+function registry() {
+  process.env.RIVETKIT_STORAGE_PATH = temporaryFolder();
+  const registry = new native.CoreRegistry();
+  const callbacks = { serializeState: () => nothingToSave, actions: { hello: () => encode("hello") } };
+  registry.register("thing", new native.NapiActorFactory(callbacks, { name: "Thing" }));
+  return registry;
+}
+
+const json = (response: { status: number; body: Uint8Array }) => [
+  response.status,
+  JSON.parse(Buffer.from(response.body).toString()),
+];
+
+describe("a registry that serves a loopback endpoint", () => {
+  test("hosts its actors there until it is shut down", async () => {
+    const port = await freePort();
+    const serving = registry();
+    const ready = serving.waitReady();
+    const served = serving.serve(config(port, { serverlessClientEndpoint: "http://elsewhere" }));
+    await ready;
+    const envoys = await fetch(`http://127.0.0.1:${port}/envoys?namespace=default&name=default`);
+    expect(((await envoys.json()) as { envoys: unknown[] }).envoys).toHaveLength(1);
+    const query = "rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default&rvt-key=a";
+    const answer = await fetch(`http://127.0.0.1:${port}/gateway/thing/action/hello?${query}`, {
+      method: "POST",
+      headers: { "x-rivet-encoding": "json" },
+      body: JSON.stringify({ args: [] }),
+    });
+    expect(await answer.json()).toEqual({ output: "hello" });
+    expect(json(await serving.health())).toEqual([200, { runtime: "rivetkit", status: "ok", version: "9.8.7" }]);
+    expect(json(serving.metadata())).toEqual([
+      200,
+      {
+        runtime: "rivetkit",
+        version: "9.8.7",
+        envoyProtocolVersion: 8,
+        actorNames: { thing: { metadata: { name: "Thing" } } },
+        envoy: { kind: { normal: {} }, version: 3 },
+        clientEndpoint: "http://elsewhere",
+      },
+    ]);
+    await serving.shutdown();
+    expect(await served).toBeUndefined();
+    await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow();
+  });
+
+  test("does so once", async () => {
+    const serving = registry();
+    const port = await freePort();
+    const served = serving.serve(config(port));
+    const again = await failure(serving.serve(config(port)));
+    expect([again.code, again.metadata.reason]).toEqual(["invalid_state", "already serving or shut down"]);
+    await serving.waitReady();
+    await serving.shutdown();
+    await served;
+  });
+
+  test.each([
+    ["an engine", { runtime: "engine", version: "2" }, "engine"],
+    ["another program", { runtime: "shop" }, "shop"],
+    ["a program that says nothing of itself", [], "unknown"],
+  ])("leaves a port to %s that answers there", async (_, answer, runtime) => {
+    const { server, port } = await occupied(answer);
+    const serving = registry();
+    const ready = failure(serving.waitReady());
+    const error = await failure(serving.serve(config(port)));
+    expect([error.group, error.code]).toEqual(["engine", "port_occupied"]);
+    expect(error.metadata).toEqual({ endpoint: `http://127.0.0.1:${port}`, runtime });
+    expect((await ready).metadata.reason).toBe("shut down");
+    server.close();
+  });
+
+  test("says that its port is taken when only the endpoint is free", async () => {
+    const { server, port } = await occupied({});
+    const error = await failure(registry().serve(config(await freePort(), { enginePort: port })));
+    expect([error.group, error.code]).toEqual(["host", "port_unavailable"]);
+    server.close();
+  });
+
+  test.each([
+    ["no URL", { endpoint: "here" }, "engine", "invalid_endpoint"],
+    ["a port that is none", { enginePort: 70_000 }, "napi", "invalid_argument"],
+    ["another machine", { endpoint: "http://203.0.113.1:6420" }, "actor", "not_configured"],
+  ])("refuses %s", async (_, options, group, code) => {
+    const error = await failure(registry().serve(config(1, options)));
+    expect([error.group, error.code]).toEqual([group, code]);
+  });
+});

@@ -1,0 +1,70 @@
+// Starts programs written for the published package, on our addon.
+
+import { fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { nodeBinary } from "./nodes.mjs";
+
+/** A port that was free a moment ago: the package wants to know it beforehand. */
+async function freePort() {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address();
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/**
+ * Runs `program` of `runtime/` with a port and a data folder of its own. `kill`
+ * ends it without goodbye, `start` runs it again on the same data.
+ */
+export async function runtimeProgram(program) {
+  const data = await mkdtemp(join(tmpdir(), "greenroom-runtime-"));
+  const port = await freePort();
+  const path = fileURLToPath(new URL(`../runtime/${program}`, import.meta.url));
+  const running = { url: `http://127.0.0.1:${port}`, child: undefined, ended: undefined };
+
+  async function start() {
+    running.child = fork(path, [], {
+      execPath: nodeBinary(22),
+      execArgv: [],
+      env: {
+        ...process.env,
+        RIVETKIT_RUNTIME: "native",
+        RIVETKIT_STORAGE_PATH: data,
+        RIVET_RUN_ENGINE: "1",
+        RIVET_RUN_ENGINE_PORT: String(port),
+        RIVET_LOG_LEVEL: "error",
+      },
+    });
+    running.ended = once(running.child, "exit");
+    await Promise.race([
+      once(running.child, "message"),
+      running.ended.then(([code]) => {
+        throw new Error(`${program} ended with exit code ${code} before it was ready`);
+      }),
+    ]);
+  }
+
+  await start();
+  return {
+    url: running.url,
+    start,
+    async kill() {
+      running.child.kill("SIGKILL");
+      await running.ended;
+    },
+    /** Ends the program the orderly way and resolves with its exit code. */
+    async stop() {
+      if (running.child.connected) running.child.send("stop");
+      const [code] = await running.ended;
+      await rm(data, { recursive: true, force: true });
+      return code;
+    },
+  };
+}

@@ -199,6 +199,12 @@ export declare class CoreRegistry {
   localCreate(name: string, key: Array<string>, input?: Buffer | undefined | null): Promise<string>
   /** Destroys an actor and resolves when it is gone. */
   localDestroy(actorId: string): Promise<void>
+  /**
+   * Opens a WebSocket to an actor, as a client of the port would with this path
+   * and these subprotocols. The listener gets `{kind: "message", data}` and, last,
+   * `{kind: "close", code, reason}`.
+   */
+  localSocket(path: string, protocols: string, listener: (...args: any[]) => any): LocalSocket
   /** Time of the host's clock (milliseconds since 1970). */
   clockNow(): number
   /** Moves a manual clock: every timer due on the way fires, in order. */
@@ -325,6 +331,17 @@ export declare class Kv {
   batchPut(entries: Array<JsKvEntry>): Promise<void>
   /** Deletes several keys. */
   batchDelete(keys: Array<Buffer>): Promise<void>
+}
+
+/** The client's end of a socket that goes to an actor of this process. */
+export declare class LocalSocket {
+  /**
+   * Sends a message; text must be UTF-8. A socket that is too far behind is
+   * closed.
+   */
+  send(data: Buffer, binary: boolean): void
+  /** Closes the socket; its last event follows. */
+  close(code?: number | undefined | null, reason?: string | undefined | null): void
 }
 
 /** Owns the references to its callbacks; may be registered any number of times. */

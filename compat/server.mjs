@@ -2,6 +2,7 @@
 // from its documentation; no knowledge of who calls.
 
 import greenroom from "../index.js";
+import * as socketActors from "./socket-actors.mjs";
 
 const { actor, setup, UserError } = greenroom;
 
@@ -80,7 +81,7 @@ const born = actor({
   actions: { input: (c) => c.state.input, id: (c) => c.actorId },
 });
 
-const registry = setup({ use: { counter, echo, trouble, impatient, born } });
+const registry = setup({ use: { counter, echo, trouble, impatient, born, ...socketActors } });
 const { url } = await registry.listen({ port: 0, host: "127.0.0.1", dataDir: process.argv[2] });
 
 process.on("message", async () => {

@@ -42,6 +42,7 @@ describe("a registry", () => {
     await Promise.all([handle.add(1), handle.add(1)]);
     expect(native.only.log[0]).toEqual(["open", { dataDir: resolve("data") }]);
     expect(native.only.factories.get("counter").config).toEqual({
+      hibernateWhenIdle: true,
       sleepTimeoutMs: 10,
       maxQueueSize: 3,
       maxIncomingMessageSize: 99,

@@ -41,6 +41,8 @@ export function createCallbacks(services: ActorServices): NativeCallbacks {
 export function createConfig({ definition }: ActorServices, limits: ActorOptions): JsActorConfig {
   const tabs = definition.tabs.map((tab: InspectorTab) => ({ ...tab }));
   return {
+    // Native code starts from RivetKit's default, which keeps actors awake.
+    hibernateWhenIdle: true,
     ...nativeOptions(limits),
     ...nativeOptions(definition.options),
     hasDatabase: true,

@@ -44,10 +44,10 @@ export function onRequest(services: ActorServices): Handler {
       finish = reply.finished;
       return reply.head;
     } finally {
-      await native.bodyStream?.cancel();
       runtime.saves.requestPending();
-      // The connection lasts as long as the response does, not as its head.
-      void settled(finish).then(() => conn.disconnect().catch(() => undefined));
+      // Connection and request body last as long as the response does, not as its
+      // head: a response may be made from what still arrives.
+      void settled(finish).then(() => Promise.all([settled(native.bodyStream?.cancel()), settled(conn.disconnect())]));
     }
   };
 }

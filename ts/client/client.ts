@@ -1,5 +1,6 @@
 /** The client object: `client.room.getOrCreate("a")`, whatever carries its calls. */
 import { invalidOption } from "../errors/raised";
+import type { Connection } from "./connection/connection";
 import { HandleCore, type HandleDefaults, handleProxy } from "./handle";
 import { normalizeKey, type Target } from "./target";
 import type { Transport } from "./transport";
@@ -17,6 +18,7 @@ export interface ClientDefaults {
 class ClientCore {
   readonly #transport: Transport;
   readonly #defaults: ClientDefaults;
+  readonly #connections = new Set<Connection>();
 
   constructor(transport: Transport, defaults: ClientDefaults) {
     this.#transport = transport;
@@ -44,6 +46,7 @@ class ClientCore {
   }
 
   async dispose(): Promise<void> {
+    await Promise.all([...this.#connections].map((connection) => connection.dispose()));
     await this.#defaults.onDispose?.();
   }
 
@@ -52,6 +55,11 @@ class ClientCore {
       params: options.params,
       signal: options.signal,
       skipReadyWait: this.#defaults.skipReadyWait,
+      getParams: options.getParams,
+      onConnection: (connection) => {
+        this.#connections.add(connection);
+        return () => this.#connections.delete(connection);
+      },
     };
     return handleProxy(new HandleCore(this.#transport, target, defaults));
   }

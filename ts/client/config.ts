@@ -2,6 +2,7 @@
 import { rejectUnknown } from "../define/check";
 import { invalidOption } from "../errors/raised";
 import type { Encoding } from "../wire/format";
+import type { WebSocketClass } from "./socket";
 import type { ActorGatewayOptions } from "./types";
 
 export interface ClientOptions {
@@ -28,6 +29,8 @@ export interface ClientOptions {
   disableMetadataLookup?: boolean;
   /** Replaces the platform's `fetch`. */
   fetch?: typeof globalThis.fetch;
+  /** Replaces the platform's `WebSocket`. */
+  WebSocket?: WebSocketClass;
 }
 
 export interface ClientConfig {
@@ -41,6 +44,7 @@ export interface ClientConfig {
   readonly skipReadyWait: boolean;
   readonly metadataLookup: boolean;
   readonly fetch: typeof globalThis.fetch;
+  readonly WebSocket: WebSocketClass | undefined;
 }
 
 export const DEFAULT_ENDPOINT = "http://127.0.0.1:6420";
@@ -55,6 +59,7 @@ const KNOWN: readonly string[] = [
   "gateway",
   "disableMetadataLookup",
   "fetch",
+  "WebSocket",
 ];
 const ENCODINGS: readonly string[] = ["bare", "cbor", "json"];
 
@@ -80,6 +85,7 @@ export function clientConfig(options: ClientOptions, env: Environment = environm
     skipReadyWait: options.gateway?.skipReadyWait ?? false,
     metadataLookup: !(options.disableMetadataLookup ?? isLoopback(location.host)),
     fetch: options.fetch ?? ((...args) => globalThis.fetch(...args)),
+    WebSocket: options.WebSocket,
   };
 }
 

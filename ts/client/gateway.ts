@@ -4,7 +4,7 @@ import { toBase64Url } from "../codec/base64";
 import type { Codec } from "../codec/codec";
 import type { ClientConfig } from "./config";
 import type { KeyTarget, Target } from "./target";
-import type { CallOptions } from "./transport";
+import type { CallOptions, SocketCall } from "./transport";
 
 /** Longest input in a URL; larger ones go by way of the endpoint API. */
 const MAX_INPUT_BYTES = 4096;
@@ -17,7 +17,13 @@ export interface Place {
 }
 
 /** The full URL of an actor's route; `path` starts with `/` and may have a query. */
-export function gatewayUrl(place: Place, config: ClientConfig, target: Target, path: string, codec: Codec): string {
+export function gatewayUrl(
+  place: Place,
+  config: Pick<ClientConfig, "poolName">,
+  target: Target,
+  path: string,
+  codec: Codec,
+): string {
   const url =
     target.kind === "id" ? directPath(place, target.actorId, path) : queryPath(place, config, target, path, codec);
   return place.endpoint + url;
@@ -38,7 +44,13 @@ function directPath(place: Place, actorId: string, path: string): string {
   return `/gateway/${encodeURIComponent(actorId)}${token}${path}`;
 }
 
-function queryPath(place: Place, config: ClientConfig, target: KeyTarget, path: string, codec: Codec): string {
+function queryPath(
+  place: Place,
+  config: Pick<ClientConfig, "poolName">,
+  target: KeyTarget,
+  path: string,
+  codec: Codec,
+): string {
   const at = path.indexOf("?");
   const [route, userQuery] = at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at + 1)];
   const query = new URLSearchParams({ "rvt-namespace": place.namespace, "rvt-method": target.kind });
@@ -61,6 +73,18 @@ export function gatewayHeaders(place: Place, config: ClientConfig, options: Call
   if (options.skipReadyWait === true) headers.set("x-rivet-skip-ready-wait", "1");
   if (options.params !== undefined) headers.set("x-rivet-conn-params", asciiJson(options.params));
   return headers;
+}
+
+/** What a WebSocket says of itself: browsers let it say nothing else. */
+export function socketProtocols({ encoding, skipReadyWait, params }: SocketCall): string[] {
+  const protocols = ["rivet", `rivet_encoding.${encoding ?? "bare"}`];
+  if (skipReadyWait === true) protocols.push("rivet_skip_ready_wait");
+  if (params !== undefined) {
+    const json = encodeURIComponent(JSON.stringify(params) ?? "null");
+    // Legal in a URL, not in a subprotocol.
+    protocols.push(`rivet_conn_params.${json.replace(/[()]/g, (char) => (char === "(" ? "%28" : "%29"))}`);
+  }
+  return protocols;
 }
 
 /** JSON in ASCII: header values hold nothing else reliably. */

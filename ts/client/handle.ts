@@ -4,11 +4,14 @@
  * Each call finds the actor anew; a handle holds no connection and never goes
  * stale (one made from an id does when that actor is destroyed).
  */
-import { invalidOption, notConfigured } from "../errors/raised";
+import { invalidOption } from "../errors/raised";
 import type { QueueSendReply } from "../wire/format";
+import { Connection } from "./connection/connection";
+import { connectionProxy } from "./connection/proxy";
 import { withRetry } from "./retry";
+import type { ClientSocket } from "./socket";
 import type { Target } from "./target";
-import type { CallOptions, Transport } from "./transport";
+import type { CallOptions, SocketCall, Transport } from "./transport";
 import type { ActorActionOptions, ActorGatewayOptions } from "./types";
 
 /** Host name of requests that were made from a mere path. */
@@ -18,6 +21,10 @@ export interface HandleDefaults {
   readonly params?: unknown;
   readonly signal?: AbortSignal | undefined;
   readonly skipReadyWait?: boolean | undefined;
+  /** Asked for the parameters of each socket. */
+  readonly getParams?: (() => Promise<unknown>) | undefined;
+  /** Told of every connection made; what it returns is called at its end. */
+  readonly onConnection?: ((connection: Connection) => () => void) | undefined;
 }
 
 interface SendOptions {
@@ -75,12 +82,29 @@ export class HandleCore {
     return this.#transport.gatewayUrl(this.#target);
   }
 
-  connect(): never {
-    throw notConfigured("connect", "Connections come with a later version; call actions on the handle.");
+  connect(params?: unknown, options: ActorGatewayOptions & { signal?: AbortSignal } = {}): object {
+    const { signal, skipReadyWait } = this.#callOptions(options);
+    let end: (() => void) | undefined;
+    const connection = new Connection({
+      format: this.#transport.messages,
+      signal,
+      open: async () => this.#socket("/connect", { params, skipReadyWait, encoding: this.#transport.encoding }),
+      onEnd: () => end?.(),
+    });
+    end = this.#defaults.onConnection?.(connection);
+    return connectionProxy(connection, this);
   }
 
-  async webSocket(): Promise<never> {
-    throw notConfigured("webSocket", "WebSockets come with a later version.");
+  /** A raw WebSocket to the actor's `onWebSocket`; resolves before it is open. */
+  async webSocket(path = "", _protocols?: string | string[], options: ActorGatewayOptions = {}): Promise<ClientSocket> {
+    const { skipReadyWait } = this.#callOptions(options);
+    return this.#socket(`/websocket/${path.replace(/^\/+/, "")}`, { skipReadyWait });
+  }
+
+  async #socket(path: string, call: Omit<SocketCall, "path">): Promise<ClientSocket> {
+    const { params, getParams } = this.#defaults;
+    const given = call.params ?? (getParams === undefined ? params : await getParams());
+    return this.#transport.socket(this.#target, { ...call, path, ...(given !== undefined && { params: given }) });
   }
 
   #callOptions(call: { signal?: AbortSignal; skipReadyWait?: boolean }): CallOptions {

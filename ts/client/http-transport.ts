@@ -2,15 +2,17 @@
 import { toBase64 } from "../codec/base64";
 import type { Codec } from "../codec/codec";
 import { actorNotFound, invalidResponse, networkError } from "../errors/raised";
-import { type WireFormat, wireFormat } from "../wire/format";
+import { type Encoding, type WireFormat, wireFormat } from "../wire/format";
+import { type MessageFormat, messageFormat } from "../wire/messages";
 import type { ClientConfig } from "./config";
-import { fitsQuery, gatewayHeaders, gatewayUrl, type Place } from "./gateway";
+import { fitsQuery, gatewayHeaders, gatewayUrl, type Place, socketProtocols } from "./gateway";
 import { NO_HOST } from "./handle";
 import { MetadataLookup } from "./metadata";
 import { decodeReply, errorFrom, goodBody, jsonReply } from "./reply";
 import { isRefusal } from "./retry";
+import { type ClientSocket, platformWebSocket } from "./socket";
 import { type IdTarget, type KeyTarget, serializeKey, type Target } from "./target";
-import type { CallOptions, CreateCall, QueueCall, Transport } from "./transport";
+import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "./transport";
 
 export class HttpTransport implements Transport {
   readonly #config: ClientConfig;
@@ -18,12 +20,14 @@ export class HttpTransport implements Transport {
   readonly #format: WireFormat;
   readonly #json: WireFormat;
   readonly #metadata: MetadataLookup;
+  readonly messages: MessageFormat;
 
   constructor(config: ClientConfig, codec: Codec) {
     this.#config = config;
     this.#codec = codec;
     this.#format = wireFormat(config.encoding, codec);
     this.#json = wireFormat("json", codec);
+    this.messages = messageFormat(config.encoding, codec);
     this.#metadata = new MetadataLookup(config, (url, init) => this.#fetch(url, init));
   }
 
@@ -43,6 +47,18 @@ export class HttpTransport implements Transport {
     const response = await this.#post(target, `/queue/${encodeURIComponent(call.name)}`, body, options);
     const reply = await goodBody(response, this.#format);
     return decodeReply(response, reply, (bytes) => this.#format.decodeQueueSend(bytes));
+  }
+
+  get encoding(): Encoding {
+    return this.#config.encoding;
+  }
+
+  async socket(target: Target, call: SocketCall): Promise<ClientSocket> {
+    const place = await this.#metadata.place();
+    const reachable = await this.#reachable(place, target, call.signal);
+    const url = this.#url(place, reachable, call.path).replace(/^http/, "ws");
+    const WebSocket = this.#config.WebSocket ?? (await platformWebSocket());
+    return new WebSocket(url, socketProtocols(call));
   }
 
   async fetch(target: Target, request: Request, options: CallOptions): Promise<Response> {

@@ -1,8 +1,10 @@
 /**
- * What a handle needs from below: the same five operations over HTTP and inside
+ * What a handle needs from below: the same operations over the network and inside
  * the process. One attempt each; trying again is the handle's business.
  */
-import type { QueueSendReply } from "../wire/format";
+import type { Encoding, QueueSendReply } from "../wire/format";
+import type { MessageFormat } from "../wire/messages";
+import type { ClientSocket } from "./socket";
 import type { Target } from "./target";
 import type { ActorGatewayOptions } from "./types";
 
@@ -27,6 +29,16 @@ export interface CreateCall {
   readonly signal?: AbortSignal | undefined;
 }
 
+export interface SocketCall {
+  readonly params?: unknown;
+  readonly skipReadyWait?: boolean | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Route inside the actor, with its query: `/connect` or `/websocket/…`. */
+  readonly path: string;
+  /** Encoding of a connection; absent for a raw socket. */
+  readonly encoding?: Encoding | undefined;
+}
+
 export interface Transport {
   action(target: Target, name: string, args: unknown[], options: CallOptions): Promise<unknown>;
   send(target: Target, call: QueueCall, options: CallOptions): Promise<QueueSendReply>;
@@ -34,4 +46,9 @@ export interface Transport {
   resolve(target: Target, signal?: AbortSignal): Promise<string>;
   create(call: CreateCall): Promise<string>;
   gatewayUrl(target: Target): Promise<string>;
+  /** Starts to open a WebSocket; resolves before it is open. */
+  socket(target: Target, call: SocketCall): Promise<ClientSocket>;
+  /** How the messages of connections are written. */
+  readonly messages: MessageFormat;
+  readonly encoding: Encoding;
 }

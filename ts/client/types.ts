@@ -96,7 +96,8 @@ export interface ActorHandleBase<AD extends AnyActorDefinition = any> {
   fetch(input: string | URL | Request, init?: RequestInit & ActorGatewayOptions): Promise<Response>;
   /** The URL under which this actor's routes are found. */
   getGatewayUrl(): Promise<string>;
-  connect(params?: Loose<ParamsOf<AD>>, options?: ActorGatewayOptions): ActorConn<AD>;
+  /** A connection that reconnects by itself; opens at once. */
+  connect(params?: Loose<ParamsOf<AD>>, options?: ActorGatewayOptions & { signal?: AbortSignal }): ActorConn<AD>;
   webSocket(path?: string, protocols?: string | string[], options?: ActorGatewayOptions): Promise<WebSocketLike>;
 }
 
@@ -127,6 +128,9 @@ export interface ActorConnBase<AD extends AnyActorDefinition = any> {
   onClose(listener: () => void): EventUnsubscribe;
   onStatusChange(listener: (status: ActorConnStatus) => void): EventUnsubscribe;
   readonly connStatus: ActorConnStatus;
+  /** Id of the connection, as the actor sees it; changes with each new connection. */
+  readonly connectionId: string | undefined;
+  readonly actorId: string | undefined;
   /** Resolves when the connection is open for the first time. */
   readonly ready: Promise<void>;
   dispose(): Promise<void>;

@@ -99,6 +99,37 @@ export function messageAlreadyCompleted(): ActorError {
   return new ActorError("queue", "already_completed", "Queue message was already completed", { public: true });
 }
 
+/** The socket of a call was lost before its answer came. */
+export function connectionLost(code: number, reason: string, cause: unknown): ActorError {
+  return new ActorError(
+    "client",
+    "connection_lost",
+    "The connection was lost before the answer came; the action may or may not have run.",
+    { metadata: { code, reason }, ...(cause !== undefined && { cause }) },
+  );
+}
+
+export function connectionDisposed(cause?: unknown): ActorError {
+  return new ActorError("client", "connection_disposed", "The connection was disposed of.", {
+    ...(cause !== undefined && { cause }),
+  });
+}
+
+export function tooManyCalls(limit: number): ActorError {
+  return new ActorError("client", "too_many_calls", `More than ${limit} calls wait for the connection to open.`, {
+    metadata: { limit },
+  });
+}
+
+/** A message that is not of the protocol. */
+export function invalidMessage(cause: unknown): ActorError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new ActorError("client", "invalid_response", `The host's message cannot be read: ${reason}`, {
+    metadata: { reason },
+    cause,
+  });
+}
+
 /** The request never reached the host, or its answer never came back. */
 export function networkError(endpoint: string, cause: unknown): ActorError {
   const reason = describeNetworkCause(cause);

@@ -32,6 +32,16 @@ export interface LocalCallOptions {
   timeoutMs?: number;
 }
 
+/** A client's socket inside the process; open from the start. */
+export interface NativeLocalSocket {
+  send(data: Uint8Array, binary: boolean): void;
+  close(code?: number, reason?: string): void;
+}
+
+export type LocalSocketEvent =
+  | { kind: "message"; data: string | Uint8Array }
+  | { kind: "close"; code: number; reason: string };
+
 export interface NativeRegistry {
   register(name: string, factory: NativeFactory): void;
   openEmbedded(config: EmbeddedConfig): Promise<void>;
@@ -41,6 +51,7 @@ export interface NativeRegistry {
   localAction(target: LocalTarget, name: string, args: Uint8Array, options?: LocalCallOptions): Promise<Uint8Array>;
   localResolve(target: LocalTarget): Promise<string>;
   localCreate(name: string, key: string[], input?: Uint8Array): Promise<string>;
+  localSocket(path: string, protocols: string, listener: (event: LocalSocketEvent) => void): NativeLocalSocket;
   localDestroy(actorId: string): Promise<void>;
   shutdown(): Promise<void>;
 }

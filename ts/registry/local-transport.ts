@@ -1,20 +1,41 @@
 /** Calls inside the process: straight to native code, without a socket. */
 
+import { fitsQuery, gatewayUrl, socketProtocols } from "../client/gateway";
+import type { ClientSocket } from "../client/socket";
 import type { Target } from "../client/target";
-import type { CallOptions, CreateCall, QueueCall, Transport } from "../client/transport";
+import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "../client/transport";
 import type { Codec } from "../codec/codec";
 import { fromNativePromise } from "../errors/bridge";
 import { notConfigured } from "../errors/raised";
 import type { LocalCallOptions, LocalTarget, NativeRegistry } from "../native/registry-types";
 import type { QueueSendReply } from "../wire/format";
+import { type MessageFormat, messageFormat } from "../wire/messages";
+import { LocalSocket } from "./local-socket";
+
+/** Where calls of this process go. */
+const HERE = { endpoint: "", namespace: "default", token: undefined, poolName: "default" };
 
 export class LocalTransport implements Transport {
   readonly #open: () => Promise<NativeRegistry>;
   readonly #codec: Codec;
+  readonly encoding = "bare";
+  readonly messages: MessageFormat;
 
   constructor(open: () => Promise<NativeRegistry>, codec: Codec) {
     this.#open = open;
     this.#codec = codec;
+    this.messages = messageFormat(this.encoding, codec);
+  }
+
+  /** A socket as over the network, without the network. */
+  async socket(target: Target, call: SocketCall): Promise<ClientSocket> {
+    const registry = await this.#open();
+    const known =
+      target.kind === "id" || fitsQuery(target, this.#codec)
+        ? target
+        : ({ kind: "id", name: target.name, actorId: await this.resolve(target, call.signal) } as const);
+    const path = gatewayUrl(HERE, HERE, known, call.path, this.#codec);
+    return new LocalSocket(registry, path, socketProtocols(call).join(", "));
   }
 
   async action(target: Target, name: string, args: unknown[], { params, signal }: CallOptions): Promise<unknown> {

@@ -37,7 +37,7 @@ export interface WireFormat {
 }
 
 /** Protocol version this side writes; older ones are read. */
-const BARE_VERSION = 4;
+export const BARE_VERSION = 4;
 /** First version whose errors name the actor. */
 const ACTOR_SINCE = 4;
 
@@ -127,12 +127,22 @@ function bareQueueSend(name: string, message: QueueSendBody, codec: Codec): Uint
 
 function bareError(body: Uint8Array, codec: Codec): ActorErrorLike {
   const { reader, version } = open(body);
+  const error = bareErrorFields(reader, codec).finish(version);
+  reader.end();
+  return error;
+}
+
+/** The fields of an error up to its metadata; `finish` reads the actor behind whatever follows. */
+export function bareErrorFields(reader: BareReader, codec: Codec): { finish(version: number): ActorErrorLike } {
   const error: Record<string, unknown> = { group: reader.text(), code: reader.text(), message: reader.text() };
   const metadata = reader.optional(() => reader.data());
   if (metadata !== undefined) error.metadata = codec.decode(metadata);
-  if (version >= ACTOR_SINCE) error.actor = reader.optional(() => bareSpecifier(reader));
-  reader.end();
-  return errorBody(error);
+  return {
+    finish(version) {
+      if (version >= ACTOR_SINCE) error.actor = reader.optional(() => bareSpecifier(reader));
+      return errorBody(error);
+    },
+  };
 }
 
 function bareSpecifier(reader: BareReader): Record<string, unknown> {
@@ -142,7 +152,7 @@ function bareSpecifier(reader: BareReader): Record<string, unknown> {
   return { actorId, generation, ...(key !== undefined && { key }) };
 }
 
-function open(body: Uint8Array): { reader: BareReader; version: number } {
+export function open(body: Uint8Array): { reader: BareReader; version: number } {
   const reader = new BareReader(body);
   const version = reader.u16();
   if (version < 1 || version > BARE_VERSION) throw malformed(`protocol version ${version}`);
@@ -154,7 +164,7 @@ function queueReply(reply: Record<string, unknown>): QueueSendReply {
   return { status: reply.status, ...("response" in reply && { response: reply.response }) };
 }
 
-function errorBody(body: Record<string, unknown>): ActorErrorLike {
+export function errorBody(body: Record<string, unknown>): ActorErrorLike {
   if (!isErrorLike(body)) throw malformed("an error without group, code and message");
   const { group, code, message, metadata, actor } = body;
   return {

@@ -25,8 +25,8 @@ export declare class ActorContext {
   /** Counters of the attached inspector; all zero while there is none. */
   inspectorSnapshot(): JsInspectorSnapshot
   /**
-   * Rejects unless the bearer token may inspect this actor. No token is
-   * stored yet, so only the token of test environments is valid.
+   * Rejects with `inspector/unauthorized` unless the bearer token may inspect
+   * this actor: its own, or in test environments the one they set.
    */
   verifyInspectorAuth(bearerToken?: string | undefined | null): Promise<void>
   decodeInspectorRequest(bytes: Buffer, advertisedVersion: number): Buffer

@@ -119,3 +119,37 @@ test("what a program of the published package saved survives SIGKILL", async () 
     assert.equal(await program.stop(), 0);
   }
 });
+
+test("an inspector needs the token that dashboards read, and then sees the actor", async () => {
+  const program = await runtimeProgram("counter-program.mjs");
+  try {
+    const client = createClient({ endpoint: program.url });
+    const handle = client.counter.getOrCreate(["seen"]);
+    await handle.increment(4);
+    const id = await handle.resolve();
+    const key = await fetch(`${program.url}/actors/${id}/kv/keys/Aw%3D%3D?namespace=default`);
+    const token = Buffer.from((await key.json()).value, "base64").toString();
+    const inspect = async (path, init = {}) => {
+      const headers = { authorization: `Bearer ${token}`, ...init.headers };
+      const response = await fetch(`${program.url}/gateway/${id}/inspector${path}`, { ...init, headers });
+      return [response.status, await response.json()];
+    };
+    const [status, refusal] = await inspect("/state", { headers: { authorization: "Bearer x" } });
+    assert.deepEqual([status, refusal.group, refusal.code], [401, "inspector", "unauthorized"]);
+    const [, { state, isStateEnabled }] = await inspect("/state");
+    assert.deepEqual([state.count, isStateEnabled], [4, true]);
+    const patch = { method: "PATCH", body: JSON.stringify({ state: { count: 10, woken: 0 } }) };
+    assert.deepEqual(await inspect("/state", patch), [200, { ok: true }]);
+    assert.equal(await handle.count(), 10);
+    const act = { method: "POST", body: JSON.stringify({ args: [5] }) };
+    assert.deepEqual(await inspect("/action/increment", act), [200, { output: 15 }]);
+    const [, { rpcs }] = await inspect("/rpcs");
+    assert.ok(rpcs.includes("increment") && rpcs.includes("sleep"));
+    const [, summary] = await inspect("/summary");
+    assert.equal(summary.state.count, 15);
+    assert.equal((await inspect("/nowhere"))[0], 404);
+    await client.dispose();
+  } finally {
+    assert.equal(await program.stop(), 0);
+  }
+});

@@ -6,14 +6,6 @@ use napi_derive::napi;
 
 use crate::bridge::{Buffer, to_napi};
 
-/// Token that test environments set.
-const TEST_TOKEN_ENV: &str = "_RIVET_TEST_INSPECTOR_TOKEN";
-
-pub(crate) fn is_test_token(token: Option<&str>) -> bool {
-    let expected = std::env::var(TEST_TOKEN_ENV).unwrap_or_default();
-    !expected.is_empty() && token == Some(expected.as_str())
-}
-
 /// Re-encodes a request of an older inspector in the current version.
 #[napi(catch_unwind)]
 pub fn decode_inspector_request(_bytes: Buffer, advertised_version: f64) -> napi::Result<Buffer> {

@@ -1,6 +1,5 @@
 //! What an inspector asks of an actor's handle.
 
-use greenroom_error::{Error, code};
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
@@ -33,24 +32,19 @@ impl ActorContext {
         }
     }
 
-    /// Rejects unless the bearer token may inspect this actor. No token is
-    /// stored yet, so only the token of test environments is valid.
+    /// Rejects with `inspector/unauthorized` unless the bearer token may inspect
+    /// this actor: its own, or in test environments the one they set.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn verify_inspector_auth(
         &self,
         env: Env,
         bearer_token: Option<String>,
     ) -> napi::Result<Promise<()>> {
-        let valid = inspector::is_test_token(bearer_token.as_deref());
-        enter(&env, |scope| {
-            promise(scope, async move {
-                if valid {
-                    Ok(())
-                } else {
-                    Err(Error::new(&code::INSPECTOR_UNAUTHORIZED))
-                }
-            })
-        })
+        let verified = self
+            .shared
+            .ctx
+            .verify_inspector_token(bearer_token.as_deref());
+        enter(&env, |scope| promise(scope, async move { verified }))
     }
 
     #[napi(catch_unwind)]

@@ -78,6 +78,7 @@ impl JsServeConfig {
         options.pool_name.clone_from(&self.pool_name);
         options.token.clone_from(&self.token);
         options.region = super::embedded::region();
+        options.inspector_in_runtime = self.handle_inspector_http_in_runtime.unwrap_or(false);
         EmbeddedConfig {
             options,
             manual_clock: None,

@@ -19,6 +19,8 @@ pub(crate) enum Route<'a> {
     Queue(Cow<'a, str>),
     /// Path and query as user code sees them.
     Raw(Cow<'a, str>),
+    /// Path and query of the inspector, for the runtime to answer.
+    Inspector(&'a str),
 }
 
 impl<'a> Route<'a> {
@@ -37,6 +39,9 @@ impl<'a> Route<'a> {
         {
             return Ok(Self::Raw(raw_path(rest)));
         }
+        if path.starts_with("/inspector/") {
+            return Ok(Self::Inspector(path_and_query));
+        }
         let (route, allowed) = match path {
             "/" => (Self::Banner, Method::GET),
             "/health" => (Self::Health, Method::GET),
@@ -50,15 +55,20 @@ impl<'a> Route<'a> {
                     check_method(method, &Method::POST, path)?;
                     return decode(segment).map(Self::Queue);
                 }
-                return Err(Error::with(
-                    &code::ACTOR_NOT_FOUND,
-                    json!({ "resource": "route", "id": path }),
-                ));
+                return Err(unknown(path));
             }
         };
         check_method(method, &allowed, path)?;
         Ok(route)
     }
+}
+
+/// No route has this path.
+pub(crate) fn unknown(path: &str) -> Error {
+    Error::with(
+        &code::ACTOR_NOT_FOUND,
+        json!({ "resource": "route", "id": path }),
+    )
 }
 
 fn raw_path(rest: &str) -> Cow<'_, str> {

@@ -16,7 +16,7 @@ use crate::body::{ReplyBody, discard_body, read_body};
 use crate::head::{self, CONN_PARAMS_HEADER};
 use crate::live::{ActorSource, LiveActor};
 use crate::reply::{self, HttpReply};
-use crate::route::Route;
+use crate::route::{self, Route};
 use crate::{COMPATIBLE_VERSION, action, queue, raw};
 
 /// The routes of actors. Holds nothing of any actor.
@@ -25,6 +25,8 @@ pub struct Gateway {
     pub clock: Clock,
     /// Whether `/metadata` calls this a deployment or a local process.
     pub deployed: bool,
+    /// Whether `onRequest` answers `/inspector/…`; without, nobody does.
+    pub inspector_in_runtime: bool,
 }
 
 /// A request for one actor.
@@ -101,15 +103,38 @@ impl Gateway {
             }
             Route::Raw(uri) => {
                 let uri = head::original_url(&parts.headers).unwrap_or(&uri);
-                raw::RawCall {
-                    method: &parts.method,
-                    uri,
-                    headers: head::for_user_code(&parts.headers, &ray_id),
-                }
-                .run(body, actor, self)
-                .await
+                self.raw(&parts, uri, &ray_id, body, actor).await
+            }
+            Route::Inspector(uri) if self.inspector_in_runtime => {
+                self.raw(&parts, uri, &ray_id, body, actor).await
+            }
+            Route::Inspector(uri) => {
+                discard_body(body, &self.clock).await;
+                Err(route::unknown(uri.split('?').next().unwrap_or(uri)))
             }
         }
+    }
+
+    async fn raw<B, S>(
+        &self,
+        parts: &Parts,
+        uri: &str,
+        ray_id: &RayId,
+        body: B,
+        actor: &mut LiveActor<S>,
+    ) -> Result<HttpReply>
+    where
+        B: Body<Data = Bytes> + Send + Unpin + 'static,
+        B::Error: Display,
+        S: ActorSource,
+    {
+        raw::RawCall {
+            method: &parts.method,
+            uri,
+            headers: head::for_user_code(&parts.headers, ray_id),
+        }
+        .run(body, actor, self)
+        .await
     }
 
     fn metadata(&self) -> HttpReply {

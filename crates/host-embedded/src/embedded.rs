@@ -85,6 +85,7 @@ impl EmbeddedHost {
             gateway: Gateway {
                 clock: options.clock.clone(),
                 deployed: options.deployed,
+                inspector_in_runtime: options.inspector_in_runtime,
             },
             ports: Mutex::default(),
             sockets: Sockets::new(options.sockets),

@@ -35,6 +35,8 @@ pub struct EmbeddedOptions {
     pub client_url: Option<String>,
     /// Whether actors call themselves a deployment rather than a local process.
     pub deployed: bool,
+    /// Whether actors' `onRequest` answers `/inspector/…`. Default false.
+    pub inspector_in_runtime: bool,
     /// How long a request waits for its actor to take work. Default 30 s.
     pub ready_timeout: Duration,
     /// Bounds of clients' WebSockets.
@@ -54,6 +56,7 @@ impl EmbeddedOptions {
             token: None,
             client_url: None,
             deployed: false,
+            inspector_in_runtime: false,
             ready_timeout: Duration::from_secs(30),
             sockets: SocketLimits::default(),
         }

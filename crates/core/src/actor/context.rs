@@ -19,6 +19,7 @@ use tokio::sync::mpsc;
 
 use crate::actor::connection::ConnectionRoom;
 use crate::actor::factory::ActorFactory;
+use crate::actor::inspector::InspectorRoom;
 use crate::actor::intents::IntentRoom;
 use crate::actor::messages::{ActorEvent, LifecycleEvent};
 use crate::actor::output::OutputGate;
@@ -59,6 +60,7 @@ pub(crate) struct ActorContextInner {
     pub(crate) run_wake: RunWakeRoom,
     pub(crate) storage_turns: StorageTurns,
     pub(crate) output: OutputGate,
+    pub(crate) inspector: InspectorRoom,
 }
 
 /// Who the actor is; immutable.
@@ -105,6 +107,7 @@ impl ActorContext {
             run_wake: RunWakeRoom::default(),
             storage_turns: StorageTurns::default(),
             output: OutputGate::default(),
+            inspector: InspectorRoom::default(),
         }))
     }
 

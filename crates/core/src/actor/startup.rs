@@ -60,6 +60,9 @@ impl ActorTask {
                 (true, None)
             }
         };
+        self.ctx
+            .load_inspector_token(startup.inspector_token)
+            .await?;
         Ok(Loaded {
             is_new,
             corked: bootstrapped,

@@ -99,6 +99,7 @@ impl ActorContext {
                 input: self.input().map(|input| input.to_vec()),
             }),
             state: Some(self.state()),
+            inspector_token: self.inspector_token().map(str::to_owned),
             ..SaveBatch::default()
         };
         self.0.sql.save(batch).await

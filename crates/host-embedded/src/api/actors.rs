@@ -4,6 +4,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
+use greenroom_gateway::ActorSource;
 use greenroom_store::ListQuery;
 use greenroom_wire::{ActorId, ActorKey, cbor};
 use serde::Deserialize;
@@ -12,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::cluster::DATACENTER;
 use super::input::{PathSegment, Query, bad_request};
 use super::output::pagination;
+use crate::ready::Seeker;
 use crate::resident::{Phase, Wish};
 use crate::shared::Shared;
 use crate::target::{Target, not_found};
@@ -216,9 +218,24 @@ pub(super) async fn reschedule(shared: &Shared, id: PathSegment<'_>) -> Result<V
     Ok(json!({}))
 }
 
-/// Stored keys are not shown here; an actor's inspector has none yet.
-pub(super) async fn kv_key(shared: &Shared, id: PathSegment<'_>) -> Result<Value> {
+/// The key under which dashboards look for an actor's inspector token.
+const INSPECTOR_TOKEN_KEY: &[u8] = &[3];
+
+/// Stored keys are not shown here, but for the one that dashboards need. Reading it
+/// wakes the actor, which they are about to do anyway.
+pub(super) async fn kv_key(
+    shared: &Shared,
+    id: PathSegment<'_>,
+    key: PathSegment<'_>,
+) -> Result<Value> {
     let record = shared.directory.by_id(&id.actor_id()?).await?;
-    record.ok_or_else(not_found)?;
-    Err(Error::new(&code::ACTOR_KV_KEY_NOT_FOUND))
+    let record = record.ok_or_else(not_found)?;
+    if key.bytes()? != INSPECTOR_TOKEN_KEY {
+        return Err(Error::new(&code::ACTOR_KV_KEY_NOT_FOUND));
+    }
+    let target = Target::Id(id.actor_id()?);
+    let actor = Seeker::new(shared, &target).acquire(None).await?;
+    let token = actor.ctx().inspector_token();
+    let token = token.ok_or_else(|| Error::new(&code::ACTOR_KV_KEY_NOT_FOUND))?;
+    Ok(json!({ "value": STANDARD.encode(token), "update_ts": record.create_ts }))
 }

@@ -5,6 +5,8 @@
 
 use std::fmt::Display;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
 use greenroom_wire::ActorId;
@@ -105,6 +107,13 @@ impl PathSegment<'_> {
         let text = percent_decode_str(self.0).decode_utf8();
         let id = text.ok().and_then(|text| ActorId::parse(&text));
         id.ok_or_else(|| bad_request("the path holds no actor id"))
+    }
+
+    /// Bytes written in base64.
+    pub(super) fn bytes(&self) -> Result<Vec<u8>> {
+        let text: Vec<u8> = percent_decode_str(self.0).collect();
+        let bytes = STANDARD.decode(text);
+        bytes.map_err(|_| bad_request("the path holds no key in base64"))
     }
 }
 

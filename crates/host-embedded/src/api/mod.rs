@@ -34,7 +34,7 @@ enum Route<'a> {
     Actor(&'a str),
     ActorSleep(&'a str),
     ActorReschedule(&'a str),
-    ActorKvKey(&'a str),
+    ActorKvKey(&'a str, &'a str),
     Namespaces,
     Datacenters,
     RunnerConfigs,
@@ -62,7 +62,7 @@ impl<'a> Route<'a> {
             ("actors", [id]) => Self::Actor(id),
             ("actors", [id, "sleep"]) => Self::ActorSleep(id),
             ("actors", [id, "reschedule"]) => Self::ActorReschedule(id),
-            ("actors", [id, "kv", "keys", _]) => Self::ActorKvKey(id),
+            ("actors", [id, "kv", "keys", key]) => Self::ActorKvKey(id, key),
             ("namespaces", []) => Self::Namespaces,
             ("datacenters", []) => Self::Datacenters,
             ("runner-configs", []) => Self::RunnerConfigs,
@@ -146,7 +146,9 @@ async fn answer(
         Route::Actor(id) => actors::destroy(shared, PathSegment(id)).await?,
         Route::ActorSleep(id) => actors::sleep(shared, PathSegment(id)).await?,
         Route::ActorReschedule(id) => actors::reschedule(shared, PathSegment(id)).await?,
-        Route::ActorKvKey(id) => actors::kv_key(shared, PathSegment(id)).await?,
+        Route::ActorKvKey(id, key) => {
+            actors::kv_key(shared, PathSegment(id), PathSegment(key)).await?
+        }
         Route::Namespaces if *method == Method::POST => {
             cluster::create_namespace(shared, input::parse(body)?)?
         }

@@ -424,3 +424,38 @@ async fn the_host_describes_itself_as_a_cluster_of_one() {
         "ok"
     );
 }
+
+#[tokio::test]
+async fn dashboards_find_the_inspector_token_which_lasts() {
+    let (world, mut client) = open().await;
+    let id = put(&mut client, "a").await["actor"]["actor_id"].clone();
+    let id = id.as_str().unwrap();
+    let path = format!("/actors/{id}/kv/keys/Aw%3D%3D?namespace=default");
+    let first = client.get(&path).await;
+    assert_eq!(first.status, 200, "{first:?}");
+    let token = STANDARD.decode(first.json()["value"].as_str().unwrap());
+    let token = String::from_utf8(token.unwrap()).unwrap();
+    assert_eq!(token.len(), 43);
+
+    let actor = world.host.wake(&counter_of("a")).await.unwrap();
+    assert!(actor.ctx().verify_inspector_token(Some(&token)).is_ok());
+    for wrong in [None, Some(""), Some("x"), Some(&token[1..])] {
+        let refused = actor.ctx().verify_inspector_token(wrong).unwrap_err();
+        assert!(refused.is(&greenroom_error::code::INSPECTOR_UNAUTHORIZED));
+    }
+    drop(actor);
+    world.host.shutdown().await;
+    let world = world.reopen().await;
+    let listener = listen(&world.host).await;
+    let mut client = Client::connect(listener.addr()).await;
+    assert_eq!(client.get(&path).await.json(), first.json());
+
+    for (id, key, expected) in [
+        (id, "BA%3D%3D", "actor.kv_key_not_found"),
+        (id, "!", "api.bad_request"),
+        ("x", "Aw%3D%3D", "api.bad_request"),
+    ] {
+        let path = format!("/actors/{id}/kv/keys/{key}?namespace=default");
+        assert_eq!(client.get(&path).await.error(), (400, expected.to_owned()));
+    }
+}

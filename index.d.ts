@@ -18,6 +18,7 @@ export {
   JsNativeDatabase,
   JsSqliteTransaction,
   Kv,
+  LocalSocket,
   NapiActorFactory,
   nativeVersion,
   OutboundCall,

@@ -16,6 +16,7 @@ module.exports.JsActorStateTransaction = native.JsActorStateTransaction;
 module.exports.JsNativeDatabase = native.JsNativeDatabase;
 module.exports.JsSqliteTransaction = native.JsSqliteTransaction;
 module.exports.Kv = native.Kv;
+module.exports.LocalSocket = native.LocalSocket;
 module.exports.NapiActorFactory = native.NapiActorFactory;
 module.exports.OutboundCall = native.OutboundCall;
 module.exports.Queue = native.Queue;

@@ -96,7 +96,7 @@ fn take_group(first: Box<dyn Unit>, jobs: &mut VecDeque<Job>) -> Vec<Box<dyn Uni
 }
 
 fn write_group(session: &mut Session<'_>, group: Vec<Box<dyn Unit>>) {
-    let file = match session.file() {
+    let file = match session.file_to_write() {
         Ok(file) => file,
         Err(error) => return fail_all(group, &error),
     };

@@ -47,8 +47,8 @@ pub use schedule_batch::{
     Claim, ClaimedFire, NextTrigger, ScheduleBatch, ScheduleOutcome, ScheduleWrite, ScheduleWritten,
 };
 pub use sql::{
-    BeginOptions, ExecuteResult, Guard, Interruption, QueryResult, Rows, SqlStatement,
-    SqlTransaction, SqlValue, TransactionDeadline, UserSql,
+    BeginOptions, ExecuteResult, Guard, GuardSource, Interruption, Page, QueryResult, Rows,
+    SqlCursor, SqlRuns, SqlStatement, SqlTransaction, SqlValue, TransactionDeadline, UserSql,
 };
 pub use startup::{Snapshot, Startup};
 pub use store::Store;

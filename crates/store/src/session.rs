@@ -77,6 +77,14 @@ impl<'a> Session<'a> {
         Ok((file, &mut self.user))
     }
 
+    /// The open database, for the runtime to write to: results of the user's that
+    /// are being read are put aside first.
+    pub(crate) fn file_to_write(&mut self) -> Result<&mut OpenFile> {
+        let (file, user) = self.file_and_user()?;
+        user.put_results_aside(file);
+        Ok(file)
+    }
+
     fn admit(&mut self, open: impl FnOnce(&Slot) -> Result<OpenFile>) -> Result<()> {
         self.shared.pool.admit();
         let opened = open(self.slot).and_then(|file| {
@@ -132,6 +140,8 @@ impl<'a> Session<'a> {
     /// Closes the database if it is open. An open transaction is rolled back.
     pub(crate) fn close(&mut self) -> Result<()> {
         self.end_transactions();
+        // Nobody is left to read them on, so they are not put aside.
+        self.user.cursors.clear();
         self.put_away()?;
         self.user.reset();
         Ok(())
@@ -159,10 +169,14 @@ impl<'a> Session<'a> {
 
     pub(crate) fn roll_back(&mut self) {
         let Some(file) = &self.file else { return };
+        if file.in_transaction() {
+            self.user.put_results_aside(file);
+        }
         file.roll_back();
         if file.in_transaction() && !file.is_corked() {
             // What was not committed is gone with the connection.
             tracing::error!(path = %self.path().display(), "a transaction could not be rolled back; closing its connection");
+            self.user.cursors.clear();
             self.file = None;
             self.shared.pool.release();
         }

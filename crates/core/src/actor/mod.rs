@@ -24,6 +24,7 @@ pub mod schedule;
 mod shutdown;
 pub mod sleep;
 pub mod sql;
+pub mod sql_handles;
 mod startup;
 mod state;
 pub mod state_transaction;

@@ -4,18 +4,21 @@
 //! on the actor: the clock behind deadlines and time limits, the end of the
 //! generation, and the actor's name on errors.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use greenroom_error::{Error, Result, code};
 use greenroom_store::{
-    BeginOptions, Database, ExecuteResult, Guard, Interruption, QueryResult, SqlStatement,
-    SqlTransaction, UserSql,
+    BeginOptions, Database, ExecuteResult, Guard, GuardSource, Interruption, Page, QueryResult,
+    SqlRuns, SqlStatement, SqlTransaction, UserSql,
 };
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::actor::context::ActorContext;
 use crate::actor::messages::LifecycleEvent;
+use crate::actor::sql_handles::{ActorCursor, ActorTransaction};
 use crate::actor::state_transaction::StateTransactions;
 use crate::clock::Instant;
 
@@ -28,6 +31,8 @@ pub(crate) struct SqlRoom {
     pub(crate) state_transactions: StateTransactions,
     /// A task waits for the end of an explicit transaction to re-arm saves.
     awaiting_autocommit: AtomicBool,
+    /// Text of the last failure of the storage below SQLite, until it is asked for.
+    last_storage_error: Mutex<Option<String>>,
 }
 
 impl SqlRoom {
@@ -36,6 +41,7 @@ impl SqlRoom {
             user: database.user_sql(),
             state_transactions: StateTransactions::default(),
             awaiting_autocommit: AtomicBool::new(false),
+            last_storage_error: Mutex::default(),
         }
     }
 }
@@ -111,6 +117,9 @@ impl ActorContext {
 
     /// The actor's name on an error, and in the text of one that SQLite reported.
     pub(crate) fn attach_to_sql(&self, error: Error) -> Error {
+        if error.is(&code::HOST_STORAGE_FAILED) {
+            *self.0.user_sql.last_storage_error.lock() = Some(error.message().to_owned());
+        }
         let text = error
             .metadata()
             .filter(|_| error.is(&code::INTERNAL))
@@ -127,6 +136,12 @@ impl ActorContext {
         let mut metadata = error.metadata().cloned().unwrap_or_default();
         metadata["error"] = chain.into();
         self.attach_actor(error.with_metadata(metadata))
+    }
+
+    /// Guards of the pages of one result.
+    pub(super) fn page_guards(&self, options: SqlCallOptions, least: Duration) -> GuardSource {
+        let ctx = self.clone();
+        Arc::new(move || ctx.statement_guard(options.clone(), least))
     }
 
     /// Watches a statement that begins at the first look.
@@ -208,6 +223,30 @@ impl ActorSql {
         results.map_err(|error| self.0.attach_to_sql(error))
     }
 
+    /// Runs one statement once per row of values in one transaction: all runs or
+    /// none. The answer has the changes of all and no rows.
+    pub async fn execute_runs(
+        &self,
+        runs: SqlRuns,
+        options: SqlCallOptions,
+    ) -> Result<ExecuteResult> {
+        let result = self.user().execute_runs(runs, self.guard(options)).await;
+        result.map_err(|error| self.0.attach_to_sql(error))
+    }
+
+    /// Opens the result of a query, to be read page by page; each page may take
+    /// as long as a statement. Answers with its first page of at most `max_rows`.
+    pub async fn open_cursor(
+        &self,
+        statement: SqlStatement,
+        options: SqlCallOptions,
+        max_rows: usize,
+    ) -> Result<(ActorCursor, Page)> {
+        let guards = self.0.page_guards(options, Duration::ZERO);
+        let opened = self.user().open_cursor(statement, guards, max_rows).await;
+        ActorCursor::new(&self.0, opened)
+    }
+
     /// Begins a transaction that owns the database until it ends, or until
     /// `timeout` has passed since it began. Default 60 s.
     pub async fn begin_transaction(
@@ -217,7 +256,12 @@ impl ActorSql {
     ) -> Result<ActorTransaction> {
         let ctx = self.0.clone();
         let (tx, timeout) = begin(&ctx, timeout, name).await?;
-        Ok(ActorTransaction { ctx, tx, timeout })
+        Ok(ActorTransaction::new(ctx, tx, timeout))
+    }
+
+    /// What the storage below SQLite last complained about; told once.
+    pub fn take_last_storage_error(&self) -> Option<String> {
+        self.0.0.user_sql.last_storage_error.lock().take()
     }
 
     /// Lets go of what user code has open: a transaction is rolled back. Later
@@ -250,58 +294,4 @@ pub(super) async fn begin(
         }
     });
     Ok((tx, timeout))
-}
-
-/// A transaction of user code. Rolled back when its last clone is dropped.
-#[derive(Clone, Debug)]
-pub struct ActorTransaction {
-    ctx: ActorContext,
-    tx: SqlTransaction,
-    timeout: Duration,
-}
-
-impl ActorTransaction {
-    /// Statements may take what the transaction may, if that is longer.
-    fn guard(&self, options: SqlCallOptions) -> Option<Guard> {
-        Some(self.ctx.statement_guard(options, self.timeout))
-    }
-
-    pub async fn execute(
-        &self,
-        statement: SqlStatement,
-        options: SqlCallOptions,
-    ) -> Result<ExecuteResult> {
-        let result = self.tx.execute(statement, self.guard(options)).await;
-        result.map_err(|error| self.ctx.attach_to_sql(error))
-    }
-
-    /// See [`ActorSql::execute_then`].
-    pub fn execute_then(
-        &self,
-        statement: SqlStatement,
-        options: SqlCallOptions,
-        reply: impl FnOnce(Result<ExecuteResult>) + Send + 'static,
-    ) {
-        let ctx = self.ctx.clone();
-        self.tx
-            .execute_then(statement, self.guard(options), move |result| {
-                reply(result.map_err(|error| ctx.attach_to_sql(error)));
-            });
-    }
-
-    pub async fn exec(&self, script: String, options: SqlCallOptions) -> Result<QueryResult> {
-        let result = self.tx.exec(script, self.guard(options)).await;
-        result.map_err(|error| self.ctx.attach_to_sql(error))
-    }
-
-    /// A failed commit is a rollback.
-    pub async fn commit(&self) -> Result<()> {
-        let result = self.tx.commit().await;
-        result.map_err(|error| self.ctx.attach_to_sql(error))
-    }
-
-    pub async fn rollback(&self) -> Result<()> {
-        let result = self.tx.rollback().await;
-        result.map_err(|error| self.ctx.attach_to_sql(error))
-    }
 }

@@ -30,16 +30,20 @@ pub(super) struct CachedStatement {
     columns: Arc<[String]>,
     /// It sets the count of changes.
     pub changes_rows: bool,
+    /// It is more than a read, so results that are open must be put aside first.
+    pub disturbs_results: bool,
 }
 
 impl CachedStatement {
     pub(super) fn new(sql: &str, raw: RawStatement) -> Self {
+        let is_read_only = raw.is_read_only();
         Self {
             hash: 0,
             sql: sql.into(),
             raw,
             columns: Arc::default(),
             changes_rows: text::changes_rows(sql),
+            disturbs_results: !is_read_only || !text::is_query(sql),
         }
     }
 

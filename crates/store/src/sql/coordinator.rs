@@ -122,6 +122,8 @@ pub(crate) enum Claim {
     Shared,
     /// To begin a transaction.
     Begin,
+    /// To read on in a result, which disturbs nobody.
+    Result,
     /// Statements of this transaction, or its end.
     Inside(Arc<Tx>),
 }
@@ -149,6 +151,7 @@ impl Coordinator {
             Job::Write(_) => Turn::Run,
             Job::Sql(job) => match (job.claim(), &self.owner) {
                 (Claim::Inside(tx), Some(owner)) if Arc::ptr_eq(tx, owner) => Turn::Run,
+                (Claim::Result, _) => Turn::Run,
                 (Claim::Inside(tx), _) => Turn::Refuse(tx.over()),
                 (_, Some(_)) => Turn::Park,
                 (_, None) => Turn::Run,

@@ -8,9 +8,11 @@ use greenroom_error::Result;
 use tokio::sync::oneshot;
 
 use super::coordinator::{Claim, Tx};
+use super::cursor::{GuardSource, Page};
 use super::job::{SqlTask, Terms, Ticket};
+use super::result_set::SqlCursor;
 use super::transaction::{self, BeginOptions, SqlTransaction};
-use super::value::{ExecuteResult, QueryResult, SqlStatement};
+use super::value::{ExecuteResult, QueryResult, SqlRuns, SqlStatement};
 use super::watch::{Access, Guard};
 use crate::failure::{closed, withdrawn};
 use crate::session::Session;
@@ -102,6 +104,27 @@ impl UserSql {
             .await
     }
 
+    /// Runs one statement once per row of values in one transaction: all runs or
+    /// none. The answer has the changes of all and no rows.
+    pub async fn execute_runs(&self, runs: SqlRuns, guard: Option<Guard>) -> Result<ExecuteResult> {
+        self.0
+            .call(Claim::Shared, guard, move |session| {
+                session.runner(false)?.repeat(&runs)
+            })
+            .await
+    }
+
+    /// Opens the result of a query that does not write, and reads its first page
+    /// of at most `max_rows` rows. `guards` makes the guard of each page.
+    pub async fn open_cursor(
+        &self,
+        statement: SqlStatement,
+        guards: GuardSource,
+        max_rows: usize,
+    ) -> Result<(SqlCursor, Page)> {
+        SqlCursor::open(&self.0, Claim::Shared, statement, guards, max_rows).await
+    }
+
     /// Begins a transaction that has the database for itself until it ends: all
     /// other statements of the actor wait, its saves too. Waits for its turn. If
     /// the future is dropped, or the handle without an end, it is rolled back.
@@ -151,6 +174,19 @@ impl UserSql {
 }
 
 impl Inner {
+    pub(super) fn access(&self) -> Arc<Access> {
+        Arc::clone(&self.access)
+    }
+
+    /// Does something small on the lane that nobody waits for.
+    pub(super) fn quietly(&self, work: impl FnOnce(&mut Session<'_>) + Send + 'static) {
+        // A store that has ended has nothing left to do it to.
+        drop(
+            self.slot
+                .submit(Job::Task(Box::new(work)), Admission::Always),
+        );
+    }
+
     /// Puts a user's job in line.
     pub(super) fn statement<T, W, R>(&self, claim: Claim, guard: Option<Guard>, work: W, reply: R)
     where
@@ -161,7 +197,7 @@ impl Inner {
         let waiting = match &claim {
             // Its own count: it must get through when others fill the line.
             Claim::Inside(tx) => tx.waiting(),
-            Claim::Shared | Claim::Begin => &self.waiting,
+            Claim::Shared | Claim::Begin | Claim::Result => &self.waiting,
         };
         let ticket = match self.check_open().and_then(|()| Ticket::take(waiting)) {
             Ok(ticket) => ticket,

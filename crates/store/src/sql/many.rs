@@ -1,8 +1,8 @@
-//! Runs several statements of a user: a script, or a batch.
+//! Runs several statements of a user: a script, a batch, or one for many values.
 //!
 //! A script is text with any number of statements and no values; each stands on
 //! its own unless a transaction is open. A batch is a list of single statements
-//! that stand or fall together.
+//! that stand or fall together, and so are the runs of one statement.
 
 use std::ffi::CStr;
 
@@ -13,7 +13,7 @@ use super::cache::CachedStatement;
 use super::raw::Lifetime;
 use super::runner::{RESULT_BYTES_MAX, Runner, c_text, result_too_large};
 use super::text;
-use super::value::{ExecuteResult, QueryResult, SqlStatement};
+use super::value::{ExecuteResult, QueryResult, Rows, SqlRuns, SqlStatement};
 
 impl Runner<'_> {
     /// Runs the statements of `sql` one after the other and returns the rows of
@@ -60,6 +60,17 @@ impl Runner<'_> {
     /// Runs the statements in one transaction, or in a savepoint if one is open
     /// already. A failure takes all of them back.
     pub(super) fn batch(&mut self, statements: &[SqlStatement]) -> Result<Vec<ExecuteResult>> {
+        self.atomically(|runner| runner.batch_body(statements))
+    }
+
+    /// Runs one statement once per row of values, all of them or none. The answer
+    /// is that of the last run, with the changes of all and without rows.
+    pub(super) fn repeat(&mut self, runs: &SqlRuns) -> Result<ExecuteResult> {
+        self.atomically(|runner| runner.repeat_body(runs))
+    }
+
+    /// Does `work` in a transaction of its own, or in a savepoint of the open one.
+    fn atomically<T>(&mut self, work: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let nested = !self.conn.is_autocommit();
         let (begin, commit) = if nested {
             ("SAVEPOINT sqlite_batch", "RELEASE sqlite_batch")
@@ -68,9 +79,9 @@ impl Runner<'_> {
         };
         self.control(begin)?;
         let was_inside = std::mem::replace(&mut self.inside, true);
-        let outcome = self.batch_body(statements);
+        let outcome = work(self);
         self.inside = was_inside;
-        let outcome = outcome.and_then(|results| self.control(commit).map(|()| results));
+        let outcome = outcome.and_then(|done| self.control(commit).map(|()| done));
         if outcome.is_err() && !self.conn.is_autocommit() {
             if nested {
                 self.control("ROLLBACK TO sqlite_batch")?;
@@ -89,9 +100,7 @@ impl Runner<'_> {
             let result = self
                 .execute_as("batch", statement)
                 .map_err(|error| in_batch(error, number))?;
-            if self.conn.is_autocommit() {
-                return Err(in_batch(transaction_lost(), number));
-            }
+            check_in_transaction(self, number)?;
             bytes += result.rows.footprint();
             if bytes > RESULT_BYTES_MAX {
                 return Err(result_too_large());
@@ -100,6 +109,47 @@ impl Runner<'_> {
         }
         Ok(results)
     }
+
+    fn repeat_body(&mut self, runs: &SqlRuns) -> Result<ExecuteResult> {
+        let Some(mut cached) = self.prepared("batch", &runs.sql)? else {
+            return Ok(ExecuteResult::default());
+        };
+        let outcome = self.repeat_prepared(&mut cached, runs);
+        self.statements.put(cached);
+        outcome
+    }
+
+    fn repeat_prepared(
+        &mut self,
+        cached: &mut CachedStatement,
+        runs: &SqlRuns,
+    ) -> Result<ExecuteResult> {
+        let mut answer = ExecuteResult::default();
+        let mut changes = 0;
+        for number in 0..runs.count {
+            self.check_interrupted()?;
+            let params = runs.values_of(number);
+            answer = self
+                .run("batch", cached, params)
+                .map_err(|error| in_batch(error, number))?;
+            check_in_transaction(self, number)?;
+            if cached.changes_rows {
+                changes += answer.changes;
+            }
+        }
+        Ok(ExecuteResult {
+            changes,
+            rows: Rows::default(),
+            ..answer
+        })
+    }
+}
+
+fn check_in_transaction(runner: &Runner<'_>, number: usize) -> Result<()> {
+    if runner.conn.is_autocommit() {
+        return Err(in_batch(transaction_lost(), number));
+    }
+    Ok(())
 }
 
 fn transaction_lost() -> Error {

@@ -8,6 +8,7 @@
 
 mod cache;
 pub(crate) mod coordinator;
+mod cursor;
 mod failure;
 mod handle;
 pub(crate) mod job;
@@ -15,8 +16,10 @@ mod many;
 mod policy;
 mod pragmas;
 mod raw;
+mod result_set;
 mod runner;
 mod side;
+mod spill;
 mod text;
 mod transaction;
 mod value;
@@ -25,9 +28,11 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
+pub use cursor::{GuardSource, Page};
 pub use failure::Interruption;
 pub use handle::UserSql;
+pub use result_set::SqlCursor;
 pub(crate) use side::{UserConnection, UserSide};
 pub use transaction::{BeginOptions, SqlTransaction, TransactionDeadline};
-pub use value::{ExecuteResult, QueryResult, Rows, SqlStatement, SqlValue};
+pub use value::{ExecuteResult, QueryResult, Rows, SqlRuns, SqlStatement, SqlValue};
 pub use watch::Guard;

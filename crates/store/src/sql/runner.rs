@@ -7,11 +7,12 @@ use std::ffi::{CStr, CString};
 use std::sync::Arc;
 
 use greenroom_error::{Error, Result, code};
-use rusqlite::{Connection, ffi};
+use rusqlite::Connection;
 use serde_json::json;
 
 use super::cache::{CachedStatement, StatementCache};
-use super::failure::{self, forbidden, from_sqlite, interrupted, invalid_parameter};
+use super::cursor::Cursors;
+use super::failure::{self, forbidden, interrupted, invalid_parameter};
 use super::policy::{self, Situation};
 use super::raw::{self, Failure, Lifetime};
 use super::text;
@@ -35,6 +36,7 @@ pub(super) struct Counters {
 pub(super) struct Runner<'a> {
     pub conn: &'a Connection,
     pub statements: &'a mut StatementCache,
+    pub cursors: &'a mut Cursors,
     pub counters: &'a mut Counters,
     pub watch: &'a Watch,
     /// Set once a failure leaves open what reached the disk.
@@ -75,7 +77,7 @@ impl Runner<'_> {
     }
 
     /// The statement of `sql`; `None` if it has none.
-    fn prepared(&mut self, verb: &str, sql: &str) -> Result<Option<CachedStatement>> {
+    pub(super) fn prepared(&mut self, verb: &str, sql: &str) -> Result<Option<CachedStatement>> {
         if let Some(cached) = self.statements.take(sql) {
             return Ok(Some(cached));
         }
@@ -126,6 +128,9 @@ impl Runner<'_> {
         params: &[SqlValue],
     ) -> Result<ExecuteResult> {
         check_params(params, cached.raw.parameter_count())?;
+        if cached.disturbs_results {
+            self.detach_results();
+        }
         self.set_situation(is_vacuum(cached));
         let collected = self.collect(cached, params);
         cached.raw.clear();
@@ -183,6 +188,7 @@ impl Runner<'_> {
 
     /// Runs a statement that is ours and not the user's, `BEGIN` or the like.
     pub(super) fn control(&mut self, sql: &'static str) -> Result<()> {
+        self.detach_results();
         self.watch.set_situation(Situation {
             is_ours: true,
             ..Situation::default()
@@ -199,21 +205,14 @@ impl Runner<'_> {
             .map_or(Ok(()), |reason| Err(interrupted(reason)))
     }
 
+    fn detach_results(&mut self) {
+        self.cursors.detach(self.conn, self.watch);
+    }
+
     /// The structured form of a failure, with the reason if we caused it.
     pub(super) fn fail(&mut self, failure: Failure, doing: &str) -> Error {
         *self.suspect |= failure::leaves_doubt(&failure);
-        let denied = self.watch.take_denial();
-        let stopped = self.watch.take_interruption();
-        match failure.primary() {
-            ffi::SQLITE_INTERRUPT => {
-                interrupted(stopped.unwrap_or(super::failure::Interruption::Aborted))
-            }
-            // A refusal may also surface as a plain error of what was refused.
-            _ => match denied {
-                Some(reason) => forbidden(&reason),
-                None => from_sqlite(&failure, doing),
-            },
-        }
+        self.watch.explain(&failure, doing)
     }
 }
 

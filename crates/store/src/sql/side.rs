@@ -13,11 +13,13 @@ use rusqlite::limits::Limit;
 
 use super::cache::StatementCache;
 use super::coordinator::{Coordinator, Phase, Tx};
+use super::cursor::Cursors;
 use super::raw;
 use super::runner::{Counters, Runner, VALUE_BYTES_MAX};
 use super::watch::{Access, Guard, Watch};
 use crate::failure::SqlResult;
 use crate::open_file::OpenFile;
+use crate::save::SaveBatch;
 use crate::session::Session;
 
 /// The user's part of an open connection.
@@ -60,6 +62,7 @@ impl UserConnection {
 pub(crate) struct UserSide {
     pub(crate) coordinator: Coordinator,
     counters: Counters,
+    pub(crate) cursors: Cursors,
     /// Pragmas to set again on the next connection.
     settings: Vec<(&'static str, i64)>,
 }
@@ -77,6 +80,7 @@ impl UserSide {
 
     /// Called before a connection is closed that another will replace.
     pub(crate) fn detach(&mut self, file: &OpenFile) {
+        self.put_results_aside(file);
         for name in file.user.watch.settings() {
             let value = file
                 .conn
@@ -88,6 +92,11 @@ impl UserSide {
         }
     }
 
+    /// Called before the runtime writes.
+    pub(crate) fn put_results_aside(&mut self, file: &OpenFile) {
+        self.cursors.detach(&file.conn, &file.user.watch);
+    }
+
     fn remember(&mut self, name: &'static str, value: i64) {
         self.settings.retain(|(known, _)| *known != name);
         self.settings.push((name, value));
@@ -97,6 +106,7 @@ impl UserSide {
     pub(crate) fn reset(&mut self) {
         self.counters = Counters::default();
         self.settings.clear();
+        self.cursors.clear();
     }
 
     pub(super) fn runner<'a>(&'a mut self, file: &'a mut OpenFile, inside: bool) -> Runner<'a> {
@@ -105,6 +115,7 @@ impl UserSide {
         Runner {
             conn: &file.conn,
             statements: &mut file.user.statements,
+            cursors: &mut self.cursors,
             counters: &mut self.counters,
             watch: &file.user.watch,
             suspect: &mut file.suspect,
@@ -149,6 +160,11 @@ impl Session<'_> {
             Err(_) => self.finish_transaction(Phase::RolledBack),
         }
         outcome
+    }
+
+    /// Writes rows of the runtime inside the open transaction.
+    pub(super) fn save_inside(&mut self, batch: &SaveBatch) -> Result<()> {
+        batch.apply(&self.file_to_write()?.conn)
     }
 
     pub(super) fn finish_transaction(&mut self, phase: Phase) {

@@ -48,6 +48,16 @@ pub(super) fn ends_transaction(sql: &str) -> bool {
     !first_word(rest).eq_ignore_ascii_case("to")
 }
 
+/// True for statements that only read rows, if SQLite says that they do not write.
+pub(super) fn is_query(sql: &str) -> bool {
+    if skip_blank(sql).starts_with('(') {
+        return true;
+    }
+    ["select", "with", "values", "explain"]
+        .iter()
+        .any(|word| first_word(sql).eq_ignore_ascii_case(word))
+}
+
 /// True for statements that set SQLite's count of changes.
 pub(super) fn changes_rows(sql: &str) -> bool {
     ["insert", "update", "delete", "replace", "with"]

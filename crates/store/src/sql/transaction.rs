@@ -12,8 +12,10 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::coordinator::{Claim, Phase, Tx};
+use super::cursor::{GuardSource, Page};
 use super::handle::{Inner, UserSql, reply_to};
-use super::value::{ExecuteResult, QueryResult, SqlStatement};
+use super::result_set::SqlCursor;
+use super::value::{ExecuteResult, QueryResult, SqlRuns, SqlStatement};
 use super::watch::Guard;
 use crate::failure::closed;
 use crate::save::SaveBatch;
@@ -126,11 +128,49 @@ impl SqlTransaction {
             .await
     }
 
+    /// Runs the statements, all of them or none; the transaction stays open.
+    pub async fn execute_batch(
+        &self,
+        statements: Vec<SqlStatement>,
+        guard: Option<Guard>,
+    ) -> Result<Vec<ExecuteResult>> {
+        let claim = Claim::Inside(Arc::clone(&self.0.tx));
+        self.0
+            .user
+            .0
+            .call(claim, guard, move |session| {
+                session.runner(true)?.batch(&statements)
+            })
+            .await
+    }
+
+    /// See [`UserSql::execute_runs`]; the transaction stays open.
+    pub async fn execute_runs(&self, runs: SqlRuns, guard: Option<Guard>) -> Result<ExecuteResult> {
+        let claim = Claim::Inside(Arc::clone(&self.0.tx));
+        self.0
+            .user
+            .0
+            .call(claim, guard, move |session| {
+                session.runner(true)?.repeat(&runs)
+            })
+            .await
+    }
+
+    /// Opens a result; see [`UserSql::open_cursor`]. It outlives the transaction.
+    pub async fn open_cursor(
+        &self,
+        statement: SqlStatement,
+        guards: GuardSource,
+        max_rows: usize,
+    ) -> Result<(SqlCursor, Page)> {
+        let claim = Claim::Inside(Arc::clone(&self.0.tx));
+        SqlCursor::open(&self.0.user.0, claim, statement, guards, max_rows).await
+    }
+
     /// Writes the runtime's rows as part of this transaction.
     pub async fn save(&self, batch: SaveBatch) -> Result<()> {
         batch.check()?;
-        self.step(move |session| batch.apply(&session.file()?.conn))
-            .await
+        self.step(move |session| session.save_inside(&batch)).await
     }
 
     /// Makes the changes durable. On failure they are taken back, and the

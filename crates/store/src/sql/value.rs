@@ -78,6 +78,24 @@ impl SqlStatement {
     }
 }
 
+/// One statement and the values of many runs, one run after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SqlRuns {
+    pub sql: String,
+    /// Runs.
+    pub count: usize,
+    /// The values of all runs; as many of each as the statement has parameters.
+    pub values: Vec<SqlValue>,
+}
+
+impl SqlRuns {
+    /// The values of one run.
+    pub(super) fn values_of(&self, run: usize) -> &[SqlValue] {
+        let width = self.values.len().checked_div(self.count).unwrap_or(0);
+        &self.values[run * width..(run + 1) * width]
+    }
+}
+
 /// Rows of one width, cell after cell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rows {

@@ -9,12 +9,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use greenroom_error::Error;
 use parking_lot::Mutex;
-use rusqlite::Connection;
 use rusqlite::hooks::{AuthContext, Authorization};
+use rusqlite::{Connection, ffi};
 
-use super::failure::Interruption;
+use super::failure::{Interruption, forbidden, from_sqlite, interrupted};
 use super::policy::{self, Situation, Verdict};
+use super::raw::Failure;
 
 /// Instructions of SQLite's machine between two looks at the guard: some tens
 /// of microseconds.
@@ -69,6 +71,18 @@ impl Access {
     pub(super) fn stop_jobs(&self) {
         let jobs = self.jobs.load(Ordering::Acquire);
         self.stopped.fetch_max(jobs, Ordering::AcqRel);
+    }
+}
+
+/// Goes back to what was watched before.
+pub(super) struct Lent<'a> {
+    watch: &'a Watch,
+    duty: Option<Duty>,
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.watch.0.lock().duty = self.duty.take();
     }
 }
 
@@ -131,14 +145,33 @@ impl Watch {
         state.interruption.take()
     }
 
-    /// Why the last statement was refused, if it was.
-    pub(super) fn take_denial(&self) -> Option<String> {
-        self.0.lock().denied.take()
+    /// Watches something else for a while; goes back when dropped.
+    pub(super) fn lend(&self, guard: Guard, access: Arc<Access>) -> Lent<'_> {
+        let mut state = self.0.lock();
+        let duty = Duty {
+            guard: Some(guard),
+            // The work of a result is as old as its last page: never too old.
+            number: u64::MAX,
+            access,
+            situation: Situation::default(),
+        };
+        Lent {
+            watch: self,
+            duty: state.duty.replace(duty),
+        }
     }
 
-    /// Why the last statement was stopped, if it was.
-    pub(super) fn take_interruption(&self) -> Option<Interruption> {
-        self.0.lock().interruption.take()
+    /// The structured form of the last statement's failure, with the reason if
+    /// it was refused or stopped here.
+    pub(super) fn explain(&self, failure: &Failure, doing: &str) -> Error {
+        let mut state = self.0.lock();
+        let (denied, stopped) = (state.denied.take(), state.interruption.take());
+        match (failure.primary(), denied) {
+            (ffi::SQLITE_INTERRUPT, _) => interrupted(stopped.unwrap_or(Interruption::Aborted)),
+            // A refusal may also surface as a plain error of what was refused.
+            (_, Some(reason)) => forbidden(&reason),
+            (_, None) => from_sqlite(failure, doing),
+        }
     }
 
     pub(super) fn settings(&self) -> Vec<&'static str> {

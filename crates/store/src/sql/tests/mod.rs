@@ -2,6 +2,7 @@
 
 mod closing;
 mod connection;
+mod cursors;
 mod interruption;
 mod policy;
 mod statements;

@@ -16,6 +16,7 @@ export {
   HttpResponseBodyStream,
   JsActorStateTransaction,
   JsNativeDatabase,
+  JsSqlCursor,
   JsSqliteTransaction,
   Kv,
   LocalSocket,

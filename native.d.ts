@@ -75,7 +75,10 @@ export declare class ActorContext {
   requestSaveAndWait(opts?: JsRequestSaveOpts | undefined | null): Promise<void>
   /** Writes the given changes at once, without asking `serializeState`. */
   saveState(payload: StateDeltaPayload): Promise<void>
-  /** A transaction over the database and the state together. */
+  /**
+   * A transaction over the database and the state together. Default time-out
+   * 60 s.
+   */
   beginStateTransaction(timeoutMs?: number | undefined | null): Promise<JsActorStateTransaction>
   /** Saves the state and the given workflow rows in one transaction. */
   saveStateAndWorkflowBatch(writes: Array<WorkflowKvWritePayload>): Promise<void>
@@ -267,10 +270,15 @@ export declare class HttpResponseBodyStream {
   error(message: string): Promise<void>
 }
 
-/** A transaction over the database and the state together. */
+/**
+ * A transaction over the database and the state together. Rolled back when it
+ * is collected without an end.
+ */
 export declare class JsActorStateTransaction {
   /** Runs one statement. */
   execute(sql: string, params?: Array<JsBindParam> | undefined | null): Promise<NativeExecuteResult>
+  /** Runs one statement in exact values. */
+  executeValues(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
   /** Writes the state and makes the transaction durable. */
   commit(payload: StateDeltaPayload): Promise<void>
   /** Undoes the transaction. */
@@ -279,36 +287,81 @@ export declare class JsActorStateTransaction {
 
 /** The database of one actor. */
 export declare class JsNativeDatabase {
-  /** Runs a statement for its effect. */
-  run(sql: string, params?: Array<JsBindParam> | undefined | null): Promise<ExecuteResult>
-  /** Runs a statement for its rows. */
-  query(sql: string, params?: Array<JsBindParam> | undefined | null): Promise<QueryResult>
+  /** Runs one statement for its effect. */
+  run(sql: string, params?: Array<JsBindParam> | undefined | null): Promise<JsRunResult>
+  /** Runs one statement for its rows. */
+  query(sql: string, params?: Array<JsBindParam> | undefined | null): Promise<JsQueryResult>
   /** Runs one statement. */
   execute(sql: string, params?: Array<JsBindParam> | undefined | null): Promise<NativeExecuteResult>
   /** Runs statements in one transaction. */
   executeBatch(statements: Array<JsSqliteBatchStatement>): Promise<Array<NativeExecuteResult>>
-  /** Runs any number of statements; the rows are those of the last. */
-  exec(sql: string): Promise<QueryResult>
-  /** Takes the database for one transaction. */
+  /** Runs any number of statements; the rows are those of the last query. */
+  exec(sql: string): Promise<JsQueryResult>
+  /** Takes the database for one transaction. Default time-out 60 s. */
   beginTransaction(timeoutMs?: number | undefined | null, name?: string | undefined | null): Promise<JsSqliteTransaction>
-  /** Null until the database was opened by user code. */
+  /**
+   * Runs one statement in exact values. `signal` or the time-out stop it; the
+   * default time-out is the actor's.
+   */
+  executeValues(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
+  /** Runs a script in exact values. */
+  scriptValues(sql: string, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
+  /** Runs `[sql, params, sql, params, …]` in one transaction. */
+  batchValues(statements: Array<unknown>, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<Array<JsSqlValues>>
+  /** Runs one statement many times in one transaction. */
+  repeatValues(runs: JsSqlRuns, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
+  /** Opens the result of a query, to be read page by page. */
+  openCursor(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlCursor>
+  /** Null: no figures are kept. */
   metrics(): JsSqliteVfsMetrics | null
   /** Text of the last storage error, taken by reading. */
   takeLastKvError(): string | null
-  /** Lets go of what user code has open; the runtime's own tables go on. */
+  /**
+   * Lets go of what user code has open: a transaction is rolled back. The
+   * runtime's own tables go on.
+   */
   close(): Promise<void>
 }
 
-/** A transaction that has the database for itself. */
+/**
+ * A result that is read in pages. It shows the database as it was when it was
+ * opened.
+ */
+export declare class JsSqlCursor {
+  columns(): Array<string>
+  /**
+   * The next rows, at most `maxRows` (4096 if that is more) and about a
+   * megabyte. The first page came with the opening and has up to 512. After the
+   * end, or `close`, none.
+   */
+  nextPage(maxRows: number): Promise<JsSqlPage>
+  /** Lets go of what was not read. */
+  close(): void
+}
+
+/**
+ * A transaction that has the database for itself. Rolled back when it is
+ * collected without an end.
+ */
 export declare class JsSqliteTransaction {
   /** Runs one statement. */
   execute(sql: string, params?: Array<JsBindParam> | undefined | null): Promise<NativeExecuteResult>
-  /** Runs any number of statements. */
-  exec(sql: string): Promise<QueryResult>
+  /** Runs any number of statements; the rows are those of the last query. */
+  exec(sql: string): Promise<JsQueryResult>
   /** Makes the transaction durable. */
   commit(): Promise<void>
   /** Undoes the transaction. */
   rollback(): Promise<void>
+  /** Runs one statement in exact values. */
+  executeValues(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
+  /** Runs a script in exact values. */
+  scriptValues(sql: string, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
+  /** Runs `[sql, params, sql, params, …]`, all of them or none. */
+  batchValues(statements: Array<unknown>, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<Array<JsSqlValues>>
+  /** Runs one statement many times, all of them or none. */
+  repeatValues(runs: JsSqlRuns, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
+  /** Opens the result of a query; it outlives the transaction. */
+  openCursor(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlCursor>
 }
 
 /** Raw keys and values of one actor. */
@@ -471,10 +524,6 @@ export declare function encodeCbor(value: unknown, root?: string): Buffer
 /** Re-encodes a response in the version of an older inspector. */
 export declare function encodeInspectorResponse(bytes: Buffer, targetVersion: number): Buffer
 
-export interface ExecuteResult {
-  changes: number
-}
-
 export interface JsActionDefinition {
   name: string
 }
@@ -552,11 +601,14 @@ export interface JsActorRuntimeSocketEndpointInfo {
   path: string
 }
 
-/** One bound value; `kind` says which property holds it. */
+/**
+ * One bound value; `kind` says which property holds it. A property that is
+ * missing stands for 0 or for nothing.
+ */
 export interface JsBindParam {
   /** `null`, `int`, `float`, `text` or `blob`. */
   kind: string
-  intValue?: number
+  intValue?: number | bigint
   floatValue?: number
   textValue?: string
   blobValue?: Buffer
@@ -681,6 +733,11 @@ export interface JsLocalTarget {
   input?: Buffer
 }
 
+export interface JsQueryResult {
+  columns: Array<string>
+  rows: Array<Array<any>>
+}
+
 export interface JsQueueEnqueueAndWaitOptions {
   timeoutMs?: number
 }
@@ -736,6 +793,10 @@ export interface JsRequestSaveOpts {
   immediate?: boolean
   /** Save within this time at the latest. */
   maxWaitMs?: number
+}
+
+export interface JsRunResult {
+  changes: number
 }
 
 /** A pending one-shot call. */
@@ -825,6 +886,28 @@ export interface JsSqliteVfsMetrics {
   dbSizePages: number
 }
 
+/** Some rows of a result that is read page by page. */
+export interface JsSqlPage {
+  values: Array<unknown>
+  /** No rows follow. */
+  done: boolean
+}
+
+/** One statement and the values of `count` runs, one run after the other. */
+export interface JsSqlRuns {
+  sql: string
+  count: number
+  values: Array<unknown>
+}
+
+/** A result in exact values: all cells in one array, row after row. */
+export interface JsSqlValues {
+  columns: Array<string>
+  values: Array<unknown>
+  changes: number
+  lastInsertRowId: number | bigint | null
+}
+
 export interface NativeExecuteResult {
   columns: Array<string>
   rows: Array<Array<any>>
@@ -834,11 +917,6 @@ export interface NativeExecuteResult {
 
 /** Version of the addon. */
 export declare function nativeVersion(): string
-
-export interface QueryResult {
-  columns: Array<string>
-  rows: Array<Array<any>>
-}
 
 /**
  * Takes the listener for diagnostics of the exporter. There is no exporter, so

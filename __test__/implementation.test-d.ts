@@ -14,6 +14,8 @@ import type {
   NativeQueue,
   NativeQueueMessage,
   NativeSchedule,
+  NativeSqlCursor,
+  NativeStateTransaction,
   NativeTransaction,
 } from "../ts/native/storage-types";
 import type { JsActorConfig, NativeCancellationToken, NativeConn, NativeContext } from "../ts/native/types";
@@ -49,6 +51,8 @@ test("the native classes have every method this layer calls", () => {
   expectTypeOf<Missing<NativeKv, typeof native.Kv>>().toBeNever();
   expectTypeOf<Missing<NativeDatabase, typeof native.JsNativeDatabase>>().toBeNever();
   expectTypeOf<Missing<NativeTransaction, typeof native.JsSqliteTransaction>>().toBeNever();
+  expectTypeOf<Missing<NativeStateTransaction, typeof native.JsActorStateTransaction>>().toBeNever();
+  expectTypeOf<Missing<NativeSqlCursor, typeof native.JsSqlCursor>>().toBeNever();
   expectTypeOf<Missing<NativeWebSocket, typeof native.WebSocket>>().toBeNever();
   expectTypeOf<Missing<NativeRequestBody, typeof native.HttpRequestBodyStream>>().toBeNever();
   expectTypeOf<Missing<NativeResponseBody, typeof native.HttpResponseBodyStream>>().toBeNever();

@@ -42,6 +42,11 @@ impl CancellationToken {
             origin: Origin::Runtime,
         }
     }
+
+    /// For native work that ends when it is cancelled.
+    pub(crate) fn token(&self) -> tokio_util::sync::CancellationToken {
+        self.token.clone()
+    }
 }
 
 #[napi]

@@ -19,13 +19,12 @@ mod inspector;
 mod kv;
 mod logging;
 mod missing;
-mod native_database;
 mod numbers;
 mod queue;
 mod registry;
 mod runtime;
 mod schedule;
-mod state_transaction;
+mod sql;
 mod telemetry;
 mod websocket;
 

@@ -39,6 +39,7 @@ export type {
 } from "./context/types";
 export type { UniversalWebSocket } from "./context/websocket-types";
 export { db } from "./db/raw-access";
+export { sql } from "./db/template";
 export type {
   AnyDatabaseProvider,
   DatabaseProvider,
@@ -46,7 +47,12 @@ export type {
   RawAccess,
   SqliteBindings,
   SqliteDatabase,
+  SqliteRunResult,
   SqliteTransactionOptions,
+  SqlLimits,
+  SqlRow,
+  SqlStatement,
+  SqlValue,
 } from "./db/types";
 export { actor } from "./define/actor";
 export type { ActionContextOf, ActorContextOf, ConnContextOf, CreateContextOf } from "./define/context-of";

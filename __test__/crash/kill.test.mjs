@@ -17,6 +17,8 @@ const COUNTERS = [
   { name: "saving", key: "a" },
   { name: "saving", key: "b" },
   { name: "replying", key: "a" },
+  { name: "rows", key: "a" },
+  { name: "together", key: "a" },
 ];
 
 const handleOf = (client, { name, key }) => client[name].getOrCreate([key]);

@@ -10,6 +10,7 @@ const CLASSES = [
   "JsNativeDatabase",
   "JsSqliteTransaction",
   "JsActorStateTransaction",
+  "JsSqlCursor",
   "HttpResponseBodyStream",
   "HttpRequestBodyStream",
   "Kv",

@@ -345,7 +345,7 @@ describe("what comes later", () => {
     const { call } = await stage({
       actions: {
         ask: async (_: unknown, { ctx }: any) => {
-          for (const promise of [ctx.beginStateTransaction(), ctx.setRunWakeAt(1)]) {
+          for (const promise of [ctx.setRunWakeAt(1)]) {
             components.push((await failure(promise)).metadata.component);
           }
           const socket = await failure(ctx.provisionActorRuntimeSocket());
@@ -354,6 +354,6 @@ describe("what comes later", () => {
       },
     });
     expect(await call("ask")).toBe("actor_runtime_socket.not_enabled");
-    expect(components).toEqual(["state transactions", "run wake"]);
+    expect(components).toEqual(["run wake"]);
   });
 });

@@ -273,7 +273,7 @@ describe("sleep", () => {
       const fixture = rig({ actions: { use: (c: any) => c.db.execute("select 1") } });
       let closed = 0;
       fixture.ctx.services.sql = {
-        execute: async () => ({ columns: ["1"], rows: [[1]], changes: 0 }),
+        executeValues: async () => ({ columns: ["1"], values: [1], changes: 0, lastInsertRowId: null }),
         close: async () => void closed++,
       };
       expect(await fixture.action("use")).toEqual([{ 1: 1 }]);

@@ -53,7 +53,7 @@ impl ActorContext {
         Self { shared, invocation }
     }
 
-    fn core(&self) -> &greenroom_core::ActorContext {
+    pub(crate) fn core(&self) -> &greenroom_core::ActorContext {
         &self.shared.ctx
     }
 }

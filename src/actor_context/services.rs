@@ -4,9 +4,9 @@ use napi_derive::napi;
 
 use super::ActorContext;
 use crate::kv::Kv;
-use crate::native_database::JsNativeDatabase;
 use crate::queue::Queue;
 use crate::schedule::Schedule;
+use crate::sql::JsNativeDatabase;
 
 #[napi]
 impl ActorContext {

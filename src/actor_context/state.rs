@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_core::{RequestSaveOpts, StateDelta, WorkflowKvWrite};
-use greenroom_error::Error;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
@@ -12,7 +11,7 @@ use super::ActorContext;
 use crate::bridge::{Buffer, Promise, enter, promise};
 use crate::conn_handle::ConnHandle;
 use crate::numbers;
-use crate::state_transaction::JsActorStateTransaction;
+use crate::sql::{self, JsActorStateTransaction};
 
 #[napi(object)]
 pub struct JsRequestSaveOpts {
@@ -118,18 +117,15 @@ impl ActorContext {
         })
     }
 
-    /// A transaction over the database and the state together.
+    /// A transaction over the database and the state together. Default time-out
+    /// 60 s.
     #[napi(catch_unwind)]
     pub fn begin_state_transaction(
         &self,
         env: Env,
-        _timeout_ms: Option<f64>,
+        timeout_ms: Option<f64>,
     ) -> napi::Result<Promise<JsActorStateTransaction>> {
-        enter(&env, |scope| {
-            promise(scope, async {
-                Err::<JsActorStateTransaction, _>(Error::not_configured("state transactions"))
-            })
-        })
+        sql::begin_state_transaction(self, &env, timeout_ms)
     }
 
     /// Saves the state and the given workflow rows in one transaction.

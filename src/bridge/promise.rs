@@ -11,6 +11,7 @@ use napi::{ValueType, sys};
 use serde_json::json;
 
 use super::fault::JsResult;
+use super::inbox::Bridge;
 use super::raw;
 use super::scope::{Scope, Value};
 use crate::runtime;
@@ -88,16 +89,66 @@ where
     F: Future<Output = Result<T, E>> + Send + 'static,
     D: for<'s> FnOnce(&Scope<'s>) + Send + 'static,
 {
+    promise_by(scope, |settler| {
+        runtime::spawn(async move {
+            let outcome = match AssertUnwindSafe(future).catch_unwind().await {
+                Ok(outcome) => outcome.map_err(Into::into),
+                Err(_) => Err(panicked()),
+            };
+            settler.settle_then(outcome, done);
+        });
+    })
+}
+
+/// A promise that `start` has settled, sooner or later and from any thread. Until
+/// then it keeps the process alive.
+pub(crate) fn promise_by<T>(
+    scope: &Scope<'_>,
+    start: impl FnOnce(Settler<T>),
+) -> JsResult<Promise<T>>
+where
+    T: ToNapiValue + Send + 'static,
+{
     let (deferred, promise) = raw::promise(scope.env)?;
-    let deferred = Deferred(deferred);
-    let bridge = scope.bridge().clone();
     scope.hold_loop();
-    runtime::spawn(async move {
-        let outcome = match AssertUnwindSafe(future).catch_unwind().await {
-            Ok(outcome) => outcome.map_err(Into::into),
-            Err(_) => Err(panicked()),
+    start(Settler {
+        deferred: Some(Deferred(deferred)),
+        bridge: scope.bridge().clone(),
+        resolves_to: PhantomData,
+    });
+    Ok(Promise {
+        raw: promise,
+        resolves_to: PhantomData,
+    })
+}
+
+/// Settles one promise. Dropped unused, it rejects with `actor/dropped_reply`.
+pub(crate) struct Settler<T: ToNapiValue + Send + 'static> {
+    deferred: Option<Deferred>,
+    bridge: Bridge,
+    resolves_to: PhantomData<fn(T)>,
+}
+
+impl<T: ToNapiValue + Send + 'static> Settler<T> {
+    pub(crate) fn settle(self, outcome: Result<T>) {
+        self.settle_then(outcome.map_err(Rejection::from), |_| {});
+    }
+
+    fn settle_then<D>(mut self, outcome: Result<T, Rejection>, done: D)
+    where
+        D: for<'s> FnOnce(&Scope<'s>) + Send + 'static,
+    {
+        self.finish(outcome, done);
+    }
+
+    fn finish<D>(&mut self, outcome: Result<T, Rejection>, done: D)
+    where
+        D: for<'s> FnOnce(&Scope<'s>) + Send + 'static,
+    {
+        let Some(deferred) = self.deferred.take() else {
+            return;
         };
-        bridge.post(move |scope| {
+        self.bridge.post(move |scope| {
             scope.release_loop();
             done(scope);
             let value = outcome.and_then(|value| {
@@ -107,11 +158,14 @@ where
             });
             settle(scope, deferred, value);
         });
-    });
-    Ok(Promise {
-        raw: promise,
-        resolves_to: PhantomData,
-    })
+    }
+}
+
+impl<T: ToNapiValue + Send + 'static> Drop for Settler<T> {
+    fn drop(&mut self) {
+        let dropped = Error::new(&code::ACTOR_DROPPED_REPLY);
+        self.finish(Err(dropped.into()), |_| {});
+    }
 }
 
 #[cold]

@@ -325,6 +325,16 @@ pub(super) fn uint8_array(env: Env, length: usize, buffer: Raw) -> JsResult<Raw>
     Ok(out)
 }
 
+/// The low 64 bits of a bigint, and whether they are all it has.
+pub(super) fn get_bigint_i64(env: Env, value: Raw) -> JsResult<(i64, bool)> {
+    let (mut number, mut is_exact) = (0, false);
+    // SAFETY: as in `calls`.
+    let status =
+        unsafe { sys::napi_get_value_bigint_int64(env, value, &mut number, &mut is_exact) };
+    check(status, "read a bigint")?;
+    Ok((number, is_exact))
+}
+
 pub(super) fn bigint_words(env: Env, negative: bool, words: &[u64]) -> JsResult<Raw> {
     let mut out = ptr::null_mut();
     // SAFETY: as in `calls`; `words` is valid for its length.

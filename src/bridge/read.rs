@@ -61,6 +61,12 @@ impl<'s> Scope<'s> {
         raw::get_double(self.env, value.raw)
     }
 
+    /// A bigint's value; `None` if it has more than 64 bits.
+    pub(crate) fn bigint_as_i64(&self, value: Value<'s>) -> JsResult<Option<i64>> {
+        let (number, is_exact) = raw::get_bigint_i64(self.env, value.raw)?;
+        Ok(is_exact.then_some(number))
+    }
+
     pub(crate) fn bool(&self, value: Value<'s>) -> JsResult<bool> {
         raw::get_bool(self.env, value.raw)
     }

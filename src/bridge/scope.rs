@@ -62,6 +62,20 @@ impl<'s> Scope<'s> {
         self.side.bridge()
     }
 
+    /// Runs `work` in a handle scope of its own, so that the handles it makes are
+    /// gone after it: for loops of unknown length.
+    pub(crate) fn nested<T>(
+        &self,
+        work: impl for<'i> FnOnce(&Scope<'i>) -> JsResult<T>,
+    ) -> JsResult<T> {
+        let handles = raw::open_scope(self.env)?;
+        // SAFETY: a handle scope was just opened and is closed after `'i`; the
+        // thread is this scope's.
+        let outcome = work(&unsafe { Scope::new(self.env, self.side) });
+        raw::close_scope(self.env, handles)?;
+        outcome
+    }
+
     pub(crate) fn undefined(&self) -> JsResult<Value<'s>> {
         raw::undefined(self.env).map(|v| self.value(v))
     }

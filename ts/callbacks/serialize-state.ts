@@ -9,15 +9,9 @@ import type { Handler } from "./factory";
 
 export function serializeState(services: ActorServices): Handler {
   return ({ ctx, reason }: { ctx: NativeContext; reason: string }): StateDelta => {
-    const runtime = ActorRuntime.of(ctx, services);
-    runtime.conns.flush();
+    const delta = ActorRuntime.of(ctx, services).delta();
     // An inspector wants to see a state that nobody has touched yet, too; a save
     // need not write it again.
-    const state = runtime.encodeState() ?? (reason === "inspector" ? ctx.state() : undefined);
-    return {
-      ...(state !== undefined && { state }),
-      connHibernation: ctx.dirtyHibernatableConns().map((conn) => ({ connId: conn.id(), bytes: conn.state() })),
-      connHibernationRemoved: ctx.takePendingHibernationChanges(),
-    };
+    return reason === "inspector" && delta.state === undefined ? { ...delta, state: ctx.state() } : delta;
   };
 }

@@ -133,6 +133,7 @@ export class ActorContextImpl {
   async saveState(options: SaveStateOptions = {}): Promise<void> {
     const request = saveRequest(options.immediate, options.maxWait);
     if (options.immediate !== true) return this.#runtime.saves.request(request);
+    this.#runtime.stateTransactions.checkSave();
     await fromNativePromise(() => this.#runtime.saves.requestAndWait(request));
   }
 

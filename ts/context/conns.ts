@@ -20,7 +20,7 @@ export class ConnImpl {
     this.#runtime = runtime;
     this.#native = native;
     this.#cell = new StateCell("conn.state", () => this.#storedState(), {
-      beforeChange() {},
+      beforeChange: () => runtime.stateTransactions.checkChange(),
       changed: () => {
         this.#turn ??= setImmediate(() => this.flush());
       },
@@ -76,6 +76,18 @@ export class ConnImpl {
       // Reached only by changes behind the proxies' back: they check earlier.
       this.#runtime.log.error({ msg: "connection state could not be stored", connId: this.id, error });
     }
+  }
+
+  /** Remembers the state; the result brings it back. */
+  snapshot(): () => void {
+    this.flush();
+    const bytes = this.#native.state();
+    return () => {
+      if (this.#turn !== undefined) clearImmediate(this.#turn);
+      this.#turn = undefined;
+      this.#cell.reset();
+      this.#native.setState(bytes);
+    };
   }
 
   #storedState(): unknown {
@@ -151,6 +163,15 @@ export class ConnTable {
   /** Hands all changed connection states to native code. */
   flush(): void {
     for (const conn of this.#kept?.values() ?? []) conn.flush();
+  }
+
+  /** Remembers the states of all connections that may outlive the actor's sleep. */
+  snapshot(): () => void {
+    const kept = [...(this.#kept?.values() ?? [])].filter((conn) => conn.isHibernatable);
+    const restores = kept.map((conn) => conn.snapshot());
+    return () => {
+      for (const restore of restores) restore();
+    };
   }
 
   /**

@@ -38,7 +38,13 @@ export class DatabaseSlot {
   }
 
   #open(): SqliteDatabaseImpl {
-    this.#sqlite ??= new SqliteDatabaseImpl(this.#runtime.native.sql());
+    const { native, services, stateTransactions } = this.#runtime;
+    this.#sqlite ??= new SqliteDatabaseImpl({
+      native: native.sql(),
+      module: services.native,
+      check: () => stateTransactions.checkStatement(),
+      runStateTransaction: (context, work, timeout) => stateTransactions.run(context, work, timeout),
+    });
     return this.#sqlite;
   }
 

@@ -6,7 +6,8 @@
 import { toRaw } from "../common/raw";
 import { callNative } from "../errors/bridge";
 import { stateNotEnabled } from "../errors/raised";
-import type { NativeContext } from "../native/types";
+import type { NativeStateTransaction } from "../native/storage-types";
+import type { NativeContext, StateDelta } from "../native/types";
 import { ActorContextImpl } from "./actor-context";
 import { ConnTable } from "./conns";
 import { DatabaseSlot } from "./database-slot";
@@ -17,6 +18,7 @@ import { createCron, createSchedule } from "./schedule";
 import type { ActorCron, ActorKv, ActorLogger, ActorSchedule } from "./service-types";
 import type { ActorServices } from "./services";
 import { StateCell } from "./state-cell";
+import { StateTransactions } from "./state-transactions";
 
 const SLOT = Symbol.for("greenroom.runtime");
 
@@ -26,6 +28,7 @@ export class ActorRuntime {
   readonly saves: SaveScheduler;
   readonly conns: ConnTable;
   readonly database: DatabaseSlot;
+  readonly stateTransactions: StateTransactions;
   /** Values of this generation; set by `createVars`, free to be replaced. */
   vars: unknown;
   readonly #state: StateCell;
@@ -41,8 +44,16 @@ export class ActorRuntime {
   constructor(native: NativeContext, services: ActorServices) {
     this.native = native;
     this.services = services;
-    this.saves = new SaveScheduler(native, this.#stateHook(), (error) =>
-      this.log.error({ msg: "onStateChange failed", error }),
+    this.stateTransactions = new StateTransactions({
+      begin: (timeout) => this.#beginStateTransaction(timeout),
+      delta: () => this.delta(),
+      snapshot: () => this.#snapshot(),
+    });
+    this.saves = new SaveScheduler(
+      native,
+      this.#stateHook(),
+      (error) => this.log.error({ msg: "onStateChange failed", error }),
+      () => this.stateTransactions.checkChange(),
     );
     this.#state = new StateCell("state", () => this.#storedState(), this.saves);
     this.conns = new ConnTable(this);
@@ -75,6 +86,17 @@ export class ActorRuntime {
   encodeState(): Uint8Array | undefined {
     if (!this.services.definition.hasState || !this.#state.loaded) return undefined;
     return this.services.codec.encode(this.#state.raw, "state");
+  }
+
+  /** What to store now. */
+  delta(): StateDelta {
+    this.conns.flush();
+    const state = this.encodeState();
+    return {
+      ...(state !== undefined && { state }),
+      connHibernation: this.native.dirtyHibernatableConns().map((conn) => ({ connId: conn.id(), bytes: conn.state() })),
+      connHibernationRemoved: this.native.takePendingHibernationChanges(),
+    };
   }
 
   get log(): ActorLogger {
@@ -113,6 +135,25 @@ export class ActorRuntime {
 
   decode(bytes: Uint8Array | null | undefined): unknown {
     return bytes == null ? undefined : this.services.codec.decode(bytes);
+  }
+
+  /** Native code takes connections' states back, too: it must know them all. */
+  #beginStateTransaction(timeout: number | undefined): Promise<NativeStateTransaction> {
+    this.conns.flush();
+    return this.native.beginStateTransaction(timeout);
+  }
+
+  /** Remembers state and connection states; the result brings them back. */
+  #snapshot(): () => void {
+    const state = this.encodeState();
+    const conns = this.conns.snapshot();
+    return () => {
+      this.#state.reset();
+      this.#initialState = state;
+      conns();
+      // What was changed before the transaction may not have been saved yet.
+      if (state !== undefined) this.saves.changed();
+    };
   }
 
   #storedState(): unknown {

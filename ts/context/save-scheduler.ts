@@ -29,6 +29,8 @@ export class SaveScheduler implements Watcher {
   readonly #native: NativeContext;
   readonly #onStateChange: (() => unknown) | undefined;
   readonly #onError: (error: unknown) => void;
+  /** Throws if the calling code may not change the state now. */
+  readonly #check: () => void;
   #changes = 0;
   /** Value of `#changes` at the latest save request. */
   #requested = 0;
@@ -40,7 +42,13 @@ export class SaveScheduler implements Watcher {
   /** `onStateChange` goes on asynchronously, so its context must be followed. */
   #async = false;
 
-  constructor(native: NativeContext, hook: StateChangeHook | undefined, onError: (error: unknown) => void) {
+  constructor(
+    native: NativeContext,
+    hook: StateChangeHook | undefined,
+    onError: (error: unknown) => void,
+    check: () => void,
+  ) {
+    this.#check = check;
     this.#native = native;
     this.#onStateChange = hook?.call;
     this.#async = hook?.isAsync ?? false;
@@ -48,6 +56,7 @@ export class SaveScheduler implements Watcher {
   }
 
   beforeChange(): void {
+    this.#check();
     if (this.#reporting) throw stateMutationReentrant();
     if (!this.#async) return;
     const call = running.getStore();

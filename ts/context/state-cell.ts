@@ -40,6 +40,13 @@ export class StateCell {
     return this.#tree.view(this.raw, this.#root);
   }
 
+  /** Forgets the value and every view on it; the next look loads it anew. */
+  reset(): void {
+    this.#lazyTree = undefined;
+    this.#loaded = false;
+    this.#value = undefined;
+  }
+
   /** Replaces the whole state. */
   replace(value: unknown): void {
     this.#watcher.beforeChange();

@@ -1,20 +1,19 @@
-/** SQL values in both directions. */
+/** From values of a program to the parameters of a statement. */
 import { isPlainObject } from "../common/plain";
 import { toRaw } from "../common/raw";
 import { ActorError } from "../errors/actor-error";
-import type { BindParam } from "../native/storage-types";
-import type { SqliteBindings } from "./types";
+import type { SqliteBindings, SqlValue } from "./types";
 
 /** Bindings in the order of their placeholders. */
-export function bindParams(sql: string, bindings: SqliteBindings | undefined): BindParam[] | undefined {
+export function bindParams(sql: string, bindings: SqliteBindings | undefined): SqlValue[] | undefined {
   if (bindings === undefined) return undefined;
-  if (Array.isArray(bindings)) return bindings.map((value, index) => bindParam(`?${index + 1}`, value));
+  if (Array.isArray(bindings)) return bindings.map((value, index) => bindable(`?${index + 1}`, value));
   return placeholderNames(sql).map((token) => {
     const name = [token, token.slice(1), `:${token.slice(1)}`, `@${token.slice(1)}`, `$${token.slice(1)}`].find(
       (candidate) => Object.hasOwn(bindings, candidate),
     );
     if (name === undefined) throw invalidBinding(token, "is missing in the bindings");
-    return bindParam(token, bindings[name]);
+    return bindable(token, bindings[name]);
   });
 }
 
@@ -28,29 +27,18 @@ export function bindingsOf(args: unknown[]): SqliteBindings | undefined {
   return args.length === 1 && isPlainObject(first) ? first : args;
 }
 
-function bindParam(name: string, input: unknown): BindParam {
+/** Native code takes these as they are; what has no place in SQLite is refused. */
+export function bindable(name: string, input: unknown): SqlValue {
   const value = toRaw(input);
   switch (typeof value) {
     case "string":
-      return { kind: "text", textValue: value };
     case "number":
-      return Number.isSafeInteger(value) ? { kind: "int", intValue: value } : { kind: "float", floatValue: value };
     case "bigint":
-      return bindBigInt(name, value);
+      return value;
     case "object":
-      if (value === null) return { kind: "null" };
-      if (value instanceof Uint8Array) {
-        return { kind: "blob", blobValue: Buffer.from(value.buffer, value.byteOffset, value.byteLength) };
-      }
+      if (value === null || value instanceof Uint8Array) return value;
   }
   throw invalidBinding(name, "must be null, a number, string, bigint or Uint8Array");
-}
-
-/** The native interface takes integers as numbers; a larger one would be rounded. */
-function bindBigInt(name: string, value: bigint): BindParam {
-  const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw invalidBinding(name, "is a bigint beyond 53 bits; bind it as text and cast");
-  return { kind: "int", intValue: number };
 }
 
 function invalidBinding(name: string, reason: string): ActorError {

@@ -1,20 +1,23 @@
 /** `c.db` without a mapper, and the `db()` provider for it. */
-import { setOwn } from "../common/plain";
+import { transactionsDoNotNest } from "../errors/raised";
 import { bindingsOf } from "./bindings";
+import { toRecord, toRecords } from "./rows";
+import { statementOf } from "./template";
 import type {
   DatabaseProvider,
   RawAccess,
+  SqliteBindings,
   SqliteDatabase,
   SqliteProfilingOptions,
+  SqliteStatements,
   SqliteTransactionDatabase,
   SqliteTransactionOptions,
+  SqlRow,
 } from "./types";
 
 /** Migrations may take long; this is when a hung one is given up. */
 const MIGRATION_TIMEOUT_MS = 300_000;
 const MIGRATION_NAME = "rivetkit-migration";
-
-type Rows = Record<string, unknown>[];
 
 export interface DatabaseOptions {
   /** Creates and changes tables; runs on every start, in one transaction. */
@@ -31,30 +34,42 @@ export function db(options: DatabaseOptions = {}): DatabaseProvider<RawAccess> {
     ...(profiling !== undefined && { sqliteProfiling: profiling }),
     createClient: async (ctx) => createRawAccess(await ctx.nativeDatabaseProvider.open(ctx.actorId)),
     async onMigrate(client) {
-      if (onMigrate === undefined) return;
-      await client.transaction(onMigrate, { name: MIGRATION_NAME, timeout: MIGRATION_TIMEOUT_MS });
+      if (onMigrate !== undefined) await migrate(client, onMigrate);
     },
   };
 }
 
-export function createRawAccess(database: SqliteDatabase): RawAccess {
+/** Runs a migration as every provider does: in one transaction with time to spare. */
+export async function migrate<T>(
+  client: { transaction(work: (tx: T) => Promise<void> | void, options: SqliteTransactionOptions): Promise<void> },
+  work: (tx: T) => Promise<void> | void,
+): Promise<void> {
+  await client.transaction(work, { name: MIGRATION_NAME, timeout: MIGRATION_TIMEOUT_MS });
+}
+
+export function createRawAccess(database: SqliteDatabase, statements: SqliteStatements = database): RawAccess {
   return {
-    execute: executor(database) as RawAccess["execute"],
-    transaction: (callback, options) => runTransaction(database, callback, options),
+    ...statementMethods(statements),
+    transaction: (work, options) => runTransaction(database, (tx) => work(transactionAccess(tx)), options),
+    with: (limits) => createRawAccess(database, statements.limited(limits)),
     nativeMetrics: () => database.nativeMetrics?.() ?? null,
     close: () => database.close(),
   };
 }
 
-async function runTransaction<T>(
+/** Commits when `work` returns, rolls back when it throws. */
+export async function runTransaction<T>(
   database: SqliteDatabase,
-  callback: (tx: RawAccess) => Promise<T> | T,
-  { timeout, name }: SqliteTransactionOptions = {},
+  work: (tx: SqliteStatements) => Promise<T> | T,
+  options: SqliteTransactionOptions = {},
 ): Promise<T> {
-  const transaction = await database.beginTransaction(timeout, name);
+  if (options.includeState ?? options.experimental?.includeState) {
+    return database.runStateTransaction(async (tx) => work(tx), options);
+  }
+  const transaction: SqliteTransactionDatabase = await database.beginTransaction(options.timeout, options.name);
   let result: T;
   try {
-    result = await callback(transactionAccess(transaction));
+    result = await work(transaction);
   } catch (error) {
     // The callback's error is the one that matters; a rollback that fails as
     // well leaves nothing behind that the deadline would not clean up.
@@ -65,33 +80,65 @@ async function runTransaction<T>(
   return result;
 }
 
-function transactionAccess(transaction: SqliteTransactionDatabase): RawAccess {
+function transactionAccess(statements: SqliteStatements): RawAccess {
   return {
-    execute: executor(transaction) as RawAccess["execute"],
+    ...statementMethods(statements),
     transaction: async () => {
-      throw new Error("a transaction is open already: transactions do not nest");
+      throw transactionsDoNotNest();
     },
+    with: (limits) => transactionAccess(statements.limited(limits)),
     close: async () => {
       throw new Error("a transaction ends with its callback; it cannot be closed");
     },
   };
 }
 
-function executor(
-  target: Pick<SqliteDatabase, "exec" | "execute">,
-): (sql: string, ...args: unknown[]) => Promise<Rows> {
-  return async (sql, ...args) => {
-    const bindings = bindingsOf(args);
-    if (bindings === undefined && isScript(sql)) return script(target, sql);
-    const { columns, rows } = await target.execute(sql, bindings);
-    return rows.map((row) => record(columns, row));
+type StatementMethods = Omit<RawAccess, "transaction" | "with" | "nativeMetrics" | "close">;
+
+function statementMethods(target: SqliteStatements): StatementMethods {
+  const rows = async (query: unknown, ...args: unknown[]): Promise<SqlRow[]> => {
+    const { sql, bindings } = callOf(query, args);
+    if (bindings === undefined && isScript(sql)) {
+      const { columns, rows } = await target.script(sql);
+      return rows.map((row) => toRecord(columns, row));
+    }
+    const { columns, values } = await target.raw(sql, bindings);
+    return toRecords(columns, values);
   };
+  const methods = {
+    execute: rows,
+    query: rows,
+    async get(query: unknown, ...args: unknown[]): Promise<SqlRow | undefined> {
+      const { sql, bindings } = callOf(query, args);
+      const { columns, values } = await target.raw(sql, bindings);
+      return values.length === 0 ? undefined : toRecord(columns, values.slice(0, columns.length));
+    },
+    run(query: unknown, ...args: unknown[]) {
+      const { sql, bindings } = callOf(query, args);
+      return target.run(sql, bindings);
+    },
+    async *iterate(query: unknown, ...args: unknown[]): AsyncGenerator<SqlRow, void> {
+      const { sql, bindings } = callOf(query, args);
+      for await (const { columns, row } of target.iterate(sql, bindings)) yield toRecord(columns, row);
+    },
+    executeMany: target.executeMany.bind(target),
+    async batch(statements: readonly { sql: string; params?: SqliteBindings }[]) {
+      const results = await target.executeBatch(statements);
+      return results.map(({ columns, rows, changes, lastInsertRowId }) => ({
+        rows: rows.map((row) => toRecord(columns, row)),
+        changes,
+        lastInsertRowId,
+      }));
+    },
+  };
+  return methods as unknown as StatementMethods;
 }
 
-async function script(target: Pick<SqliteDatabase, "exec">, sql: string): Promise<Rows> {
-  const rows: Rows = [];
-  await target.exec(sql, (row, columns) => rows.push(record(columns, row)));
-  return rows;
+function callOf(query: unknown, args: unknown[]): { sql: string; bindings: SqliteBindings | undefined } {
+  const statement = statementOf(query, args);
+  if (statement === undefined) return { sql: query as string, bindings: bindingsOf(args) };
+  const { sql, params } = statement;
+  return { sql, bindings: params.length === 0 ? undefined : params };
 }
 
 /**
@@ -101,10 +148,4 @@ async function script(target: Pick<SqliteDatabase, "exec">, sql: string): Promis
  */
 function isScript(sql: string): boolean {
   return /;\s*\S/.test(sql);
-}
-
-function record(columns: string[], row: unknown[]): Record<string, unknown> {
-  const object: Record<string, unknown> = {};
-  for (let i = 0; i < columns.length; i++) setOwn(object, columns[i] as string, row[i]);
-  return object;
 }

@@ -1,114 +1,100 @@
 /** The low-level database interface over the native one. */
-import { ActorError } from "../errors/actor-error";
-import { fromNative } from "../errors/bridge";
-import { databaseClosed } from "../errors/raised";
+import type { NativeModule } from "../native/registry-types";
 import type { NativeDatabase, NativeTransaction } from "../native/storage-types";
-import { bindParams } from "./bindings";
+import { explain } from "./failure";
+import { type StatementContext, Statements, whileOpen } from "./statements";
 import type {
-  SqliteBatchStatement,
-  SqliteBindings,
   SqliteDatabase,
-  SqliteExecuteResult,
   SqliteNativeMetrics,
-  SqliteQueryResult,
   SqliteTransactionDatabase,
+  SqliteTransactionOptions,
+  StateTransactionRunner,
 } from "./types";
 
-type RowCallback = (row: unknown[], columns: string[]) => void;
+export interface DatabaseParts {
+  readonly native: NativeDatabase;
+  readonly module: Pick<NativeModule, "CancellationToken">;
+  /** Throws if the calling code may not use the database now. */
+  readonly check: () => void;
+  readonly runStateTransaction: (
+    context: StatementContext,
+    work: (tx: Statements) => Promise<unknown>,
+    timeout: number | undefined,
+  ) => Promise<unknown>;
+}
 
-export class SqliteDatabaseImpl implements SqliteDatabase {
-  readonly #native: NativeDatabase;
-  #closed = false;
+export class SqliteDatabaseImpl extends Statements implements SqliteDatabase {
+  readonly #parts: DatabaseParts;
+  readonly #state: { closed: boolean };
 
-  constructor(native: NativeDatabase) {
-    this.#native = native;
-  }
-
-  async exec(sql: string, callback?: RowCallback): Promise<void> {
-    const { columns, rows } = await this.#call((db) => db.exec(sql));
-    if (callback !== undefined) for (const row of rows) callback(row, columns);
-  }
-
-  async execute(sql: string, params?: SqliteBindings): Promise<SqliteExecuteResult> {
-    return this.#call((db) => db.execute(sql, bindParams(sql, params)));
-  }
-
-  async executeBatch(statements: SqliteBatchStatement[]): Promise<SqliteExecuteResult[]> {
-    const native = statements.map(({ sql, params }) => {
-      const bound = bindParams(sql, params);
-      return { sql, ...(bound !== undefined && { params: bound }) };
-    });
-    return this.#call((db) => db.executeBatch(native));
+  constructor(parts: DatabaseParts) {
+    const state = { closed: false };
+    const checkOpen = whileOpen(() => state.closed);
+    const context: StatementContext = {
+      native: parts.module,
+      lastStorageError: () => parts.native.takeLastKvError(),
+      check: () => {
+        checkOpen();
+        parts.check();
+      },
+    };
+    super(context, parts.native);
+    this.#parts = parts;
+    this.#state = state;
   }
 
   async beginTransaction(timeoutMs?: number, name?: string): Promise<SqliteTransactionDatabase> {
-    const native = await this.#call((db) => db.beginTransaction(timeoutMs, name));
-    return transactionOver(native, (error) => this.#explain(error));
+    this.context.check();
+    try {
+      const native = await this.#parts.native.beginTransaction(timeoutMs, name);
+      return new SqliteTransactionImpl(this.#insideContext(), native);
+    } catch (error) {
+      throw explain(error, this.context.lastStorageError);
+    }
   }
 
-  async run(sql: string, params?: SqliteBindings): Promise<void> {
-    await this.#call((db) => db.run(sql, bindParams(sql, params)));
-  }
-
-  async query(sql: string, params?: SqliteBindings): Promise<SqliteQueryResult> {
-    return this.#call((db) => db.query(sql, bindParams(sql, params)));
-  }
+  readonly runStateTransaction: StateTransactionRunner = async (work, { timeout }: SqliteTransactionOptions = {}) => {
+    if (this.#state.closed) this.context.check();
+    return (await this.#parts.runStateTransaction(this.#insideContext(), work, timeout)) as never;
+  };
 
   nativeMetrics(): SqliteNativeMetrics | null {
-    return this.#native.metrics();
+    return this.#parts.native.metrics();
   }
 
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    await this.#native.close();
+    if (this.#state.closed) return;
+    this.#state.closed = true;
+    await this.#parts.native.close();
   }
 
-  async #call<T>(operation: (db: NativeDatabase) => Promise<T>): Promise<T> {
-    if (this.#closed) throw databaseClosed();
-    try {
-      return await operation(this.#native);
-    } catch (error) {
-      throw this.#explain(error);
-    }
-  }
-
-  /** SQLite says little about storage trouble; the storage may know more. */
-  #explain(thrown: unknown): unknown {
-    const error = fromNative(thrown);
-    if (!(error instanceof ActorError) || !STORAGE_TROUBLE.test(errorText(error))) return error;
-    const detail = this.#native.takeLastKvError();
-    if (detail === null) return error;
-    return new ActorError(error.group, error.code, `${error.message} (${detail})`, {
-      metadata: error.metadata,
-      cause: error,
-      ...(error.actor !== undefined && { actor: error.actor }),
-    });
+  /** A transaction itself knows whether it is over. */
+  #insideContext(): StatementContext {
+    return { ...this.context, check: () => {} };
   }
 }
 
-const STORAGE_TROUBLE = /i\/o error|unable to open database file/i;
+class SqliteTransactionImpl extends Statements implements SqliteTransactionDatabase {
+  readonly #native: NativeTransaction;
 
-function errorText(error: ActorError): string {
-  const detail = (error.metadata as { error?: unknown } | undefined)?.error;
-  return `${error.message} ${typeof detail === "string" ? detail : ""}`;
-}
+  constructor(context: StatementContext, native: NativeTransaction) {
+    super(context, native);
+    this.#native = native;
+  }
 
-function transactionOver(native: NativeTransaction, explain: (error: unknown) => unknown): SqliteTransactionDatabase {
-  const call = async <T>(operation: Promise<T>): Promise<T> => {
+  commit(): Promise<void> {
+    return this.#end(() => this.#native.commit());
+  }
+
+  rollback(): Promise<void> {
+    return this.#end(() => this.#native.rollback());
+  }
+
+  async #end(end: () => Promise<void>): Promise<void> {
     try {
-      return await operation;
+      await end();
     } catch (error) {
-      throw explain(error);
+      throw explain(error, this.context.lastStorageError);
     }
-  };
-  return {
-    async exec(sql, callback) {
-      const { columns, rows } = await call(native.exec(sql));
-      if (callback !== undefined) for (const row of rows) callback(row, columns);
-    },
-    execute: async (sql, params) => call(native.execute(sql, bindParams(sql, params))),
-    commit: () => call(native.commit()),
-    rollback: () => call(native.rollback()),
-  };
+  }
 }

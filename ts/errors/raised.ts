@@ -86,6 +86,34 @@ export function databaseClosed(): ActorError {
   );
 }
 
+export function transactionsDoNotNest(): ActorError {
+  return new ActorError("sqlite", "transaction_active", "A transaction is open already: transactions do not nest.");
+}
+
+/** The call would wait for the transaction that its own code has open. */
+export function waitsForItself(): ActorError {
+  return new ActorError(
+    "sqlite",
+    "transaction_active",
+    "A transaction is open on this database; the call would wait for itself. Use the transaction's own methods.",
+  );
+}
+
+export function notInStateTransaction(what: string): ActorError {
+  return new ActorError(
+    "sqlite",
+    "transaction_invalid_argument",
+    `A transaction that includes the state runs single statements only, not ${what}.`,
+  );
+}
+
+export function stateTransactionConflict(what: string): ActorError {
+  return new ActorError("actor", "state_transaction_conflict", `${what} while a transaction includes the state.`, {
+    public: true,
+    statusCode: 409,
+  });
+}
+
 export function previousMessageNotCompleted(name: string): ActorError {
   return new ActorError(
     "queue",

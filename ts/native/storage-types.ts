@@ -1,5 +1,5 @@
 /** Native queue, schedule, key-value store and database (see `types.ts`). */
-import type { NativeCancellationToken } from "./types";
+import type { NativeCancellationToken, StateDelta } from "./types";
 
 export interface NativeQueueMessage {
   id(): bigint;
@@ -112,39 +112,66 @@ export interface NativeKv {
   batchDelete(keys: Uint8Array[]): Promise<void>;
 }
 
-export interface BindParam {
-  kind: "null" | "int" | "float" | "text" | "blob";
-  intValue?: number;
-  floatValue?: number;
-  textValue?: string;
-  blobValue?: Uint8Array;
-}
+/** What SQLite stores. Integers beyond 53 bits are bigints. */
+export type NativeSqlValue = null | number | bigint | string | Uint8Array;
 
-export interface NativeRows {
+/** All cells of the rows in one array, row after row. */
+export interface NativeSqlResult {
   columns: string[];
-  rows: unknown[][];
-}
-
-export interface NativeExecuteResult extends NativeRows {
+  values: NativeSqlValue[];
   changes: number;
-  lastInsertRowId?: number | null;
+  lastInsertRowId: number | bigint | null;
 }
 
-export interface NativeDatabase {
-  execute(sql: string, params?: BindParam[]): Promise<NativeExecuteResult>;
-  query(sql: string, params?: BindParam[]): Promise<NativeRows>;
-  run(sql: string, params?: BindParam[]): Promise<{ changes: number }>;
-  exec(sql: string): Promise<NativeRows>;
-  executeBatch(statements: { sql: string; params?: BindParam[] }[]): Promise<NativeExecuteResult[]>;
+export interface NativeSqlPage {
+  values: NativeSqlValue[];
+  done: boolean;
+}
+
+export interface NativeSqlCursor {
+  columns(): string[];
+  nextPage(maxRows: number): Promise<NativeSqlPage>;
+  close(): void;
+}
+
+/** Statements of a database or of a transaction, in exact values. */
+export interface NativeStatements {
+  executeValues(
+    sql: string,
+    params?: NativeSqlValue[],
+    timeoutMs?: number,
+    signal?: NativeCancellationToken,
+  ): Promise<NativeSqlResult>;
+  scriptValues(sql: string, timeoutMs?: number, signal?: NativeCancellationToken): Promise<NativeSqlResult>;
+  /** `[sql, params, sql, params, …]` */
+  batchValues(statements: unknown[], timeoutMs?: number, signal?: NativeCancellationToken): Promise<NativeSqlResult[]>;
+  repeatValues(
+    runs: { sql: string; count: number; values: NativeSqlValue[] },
+    timeoutMs?: number,
+    signal?: NativeCancellationToken,
+  ): Promise<NativeSqlResult>;
+  openCursor(
+    sql: string,
+    params?: NativeSqlValue[],
+    timeoutMs?: number,
+    signal?: NativeCancellationToken,
+  ): Promise<NativeSqlCursor>;
+}
+
+export interface NativeDatabase extends NativeStatements {
   beginTransaction(timeoutMs?: number, name?: string): Promise<NativeTransaction>;
   metrics(): Record<string, number> | null;
   takeLastKvError(): string | null;
   close(): Promise<void>;
 }
 
-export interface NativeTransaction {
-  execute(sql: string, params?: BindParam[]): Promise<NativeExecuteResult>;
-  exec(sql: string): Promise<NativeRows>;
+export interface NativeTransaction extends NativeStatements {
   commit(): Promise<void>;
+  rollback(): Promise<void>;
+}
+
+/** State and rows in one commit. */
+export interface NativeStateTransaction extends Pick<NativeStatements, "executeValues"> {
+  commit(delta: StateDelta): Promise<void>;
   rollback(): Promise<void>;
 }

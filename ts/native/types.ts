@@ -5,7 +5,7 @@
  * holds the two against each other, so that neither can drift unnoticed.
  */
 import type { NativeRequest } from "./request-types";
-import type { NativeDatabase, NativeKv, NativeQueue, NativeSchedule } from "./storage-types";
+import type { NativeDatabase, NativeKv, NativeQueue, NativeSchedule, NativeStateTransaction } from "./storage-types";
 
 export interface JsActorConfig {
   name?: string;
@@ -69,6 +69,7 @@ export interface NativeContext {
   state(): Uint8Array;
   requestSave(options?: SaveRequest): void;
   requestSaveAndWait(options?: SaveRequest): Promise<void>;
+  beginStateTransaction(timeoutMs?: number): Promise<NativeStateTransaction>;
   beginOnStateChange(): void;
   endOnStateChange(): void;
   takePendingHibernationChanges(): string[];

@@ -1,0 +1,141 @@
+import { describe, expect, test } from "vitest";
+import { event, greenroom, registryOf, temporaryFolder } from "./fixtures/greenroom";
+
+const { actor, db, UserError } = greenroom;
+
+const account = (hooks: { entered?: () => void; leave?: Promise<void> } = {}) =>
+  actor({
+    state: { balance: 0, history: [] as number[] },
+    db: db({ onMigrate: async (tx) => void (await tx.execute("create table if not exists entry (amount)")) }),
+    actions: {
+      book: (c, amount: number) =>
+        c.db.transaction(
+          async (tx) => {
+            await tx.run`insert into entry values (${amount})`;
+            c.state.balance += amount;
+            c.state.history.push(amount);
+            if (c.state.balance < 0) throw new UserError("too little", { code: "too_little" });
+            hooks.entered?.();
+            await hooks.leave;
+            return c.state.balance;
+          },
+          { includeState: true },
+        ),
+      bookAsPublished: (c, amount: number) =>
+        c.db.transaction(
+          async (tx) => {
+            await tx.execute("insert into entry values (?)", amount);
+            c.state.balance += amount;
+          },
+          { experimental: { includeState: true }, timeout: 5000 },
+        ),
+      look: async (c) => ({
+        ...c.state,
+        entries: (await c.db.query<{ amount: number }>("select amount from entry")).map(({ amount }) => amount),
+      }),
+      change: (c) => {
+        c.state.balance = -1;
+      },
+      setUnsaved: (c, balance: number) => {
+        c.state.balance = balance;
+      },
+      misuse: async (c, how: "save" | "outer" | "nested" | "script" | "iterate" | "commit") =>
+        c.db.transaction(
+          async (tx) => {
+            if (how === "save") await c.saveState({ immediate: true });
+            if (how === "outer") await c.db.query("select 1");
+            if (how === "nested") await c.db.transaction(() => 0, { includeState: true });
+            if (how === "script") await tx.execute("select 1; select 2");
+            if (how === "iterate") await tx.iterate("select 1").next();
+            if (how === "commit") await tx.run("commit");
+          },
+          { includeState: true },
+        ),
+      many: (c, statements: number) =>
+        c.db.transaction(
+          async (tx) => {
+            for (let n = 0; n < statements; n++) await tx.run("insert into entry values (?)", n);
+            c.state.balance = 1;
+          },
+          { includeState: true },
+        ),
+    },
+  });
+
+describe("a transaction that includes the state", () => {
+  test("commits both, for the next life of the actor, too", async () => {
+    const dataDir = temporaryFolder();
+    const first = registryOf({ account: account() }, { dataDir });
+    const handle = first.client().account.getOrCreate("a");
+    expect(await handle.book(5)).toBe(5);
+    await handle.bookAsPublished(2);
+    const expected = { balance: 7, history: [5], entries: [5, 2] };
+    expect(await handle.look()).toEqual(expected);
+    await first.shutdown();
+    const second = registryOf({ account: account() }, { dataDir });
+    expect(await second.client().account.get("a").look()).toEqual(expected);
+  });
+
+  test("takes both back when it throws, down to what was not saved before", async () => {
+    const dataDir = temporaryFolder();
+    const first = registryOf({ account: account() }, { dataDir });
+    const handle = first.client().account.getOrCreate("a");
+    await handle.book(5);
+    await handle.setUnsaved(3);
+    await expect(handle.book(-10)).rejects.toMatchObject({ code: "too_little" });
+    const expected = { balance: 3, history: [5], entries: [5] };
+    expect(await handle.look()).toEqual(expected);
+    await first.shutdown();
+    const second = registryOf({ account: account() }, { dataDir });
+    expect(await second.client().account.get("a").look()).toEqual(expected);
+  });
+
+  test("lets nobody else change the state while it is open, and runs them one by one", async () => {
+    const [entered, leave] = [event(), event()];
+    const subject = account({ entered: entered.happen, leave: leave.promise });
+    const handle = registryOf({ account: subject }).client().account.getOrCreate("a");
+    const first = handle.book(1);
+    await entered.promise;
+    const conflict = { group: "actor", code: "state_transaction_conflict" };
+    await expect(handle.change()).rejects.toMatchObject(conflict);
+    const second = handle.book(2);
+    leave.happen();
+    expect(await Promise.all([first, second])).toEqual([1, 3]);
+    await handle.change();
+    expect(await handle.look()).toMatchObject({ balance: -1, entries: [1, 2] });
+  });
+
+  test.each([
+    ["save", { code: "state_transaction_conflict" }],
+    ["outer", { code: "transaction_active" }],
+    ["nested", { code: "transaction_active" }],
+    ["script", { code: "transaction_invalid_argument" }],
+    ["iterate", { code: "transaction_invalid_argument" }],
+    ["commit", { message: expect.stringContaining("terminators are not allowed") }],
+  ] as const)("refuses misuse: %s", async (how, expected) => {
+    let failure: unknown;
+    const { config } = account() as any;
+    const subject = actor({
+      ...config,
+      actions: {
+        ...config.actions,
+        misuse: (c: any) =>
+          config.actions.misuse(c, how).catch((error: unknown) => {
+            failure = error;
+          }),
+      },
+    });
+    const client = registryOf({ account: subject } as any).client() as any;
+    const handle = client.account.getOrCreate("a");
+    await handle.misuse(how);
+    expect(failure).toMatchObject(expected);
+    expect(await handle.book(1)).toBe(1);
+  });
+
+  test("has a budget", async () => {
+    const handle = registryOf({ account: account() }).client().account.getOrCreate("a");
+    await handle.many(100);
+    await expect(handle.many(128)).rejects.toBeDefined();
+    expect(await handle.look()).toMatchObject({ balance: 1, entries: { length: 100 } });
+  });
+});

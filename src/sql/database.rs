@@ -1,0 +1,291 @@
+//! `JsNativeDatabase`: the database of one actor.
+
+use std::sync::Arc;
+
+use greenroom_core::{ActorSql, SqlCallOptions};
+use greenroom_error::Result;
+use greenroom_store::SqlRuns;
+use napi::bindgen_prelude::Env;
+use napi_derive::napi;
+
+use super::cursor::{FIRST_PAGE_ROWS, JsSqlCursor};
+use super::input::{
+    self, JsBindParam, JsSqlRuns, JsSqliteBatchStatement, SqlParams, SqlStatements,
+};
+use super::output::{JsQueryResult, JsRunResult, JsSqlValues, NativeExecuteResult};
+use super::transaction::JsSqliteTransaction;
+use super::{call_options, timeout};
+use crate::actor::ActorShared;
+use crate::bridge::{Promise, enter, promise, promise_by};
+use crate::cancellation_token::CancellationToken;
+
+/// Figures of an open database.
+#[napi(object)]
+pub struct JsSqliteVfsMetrics {
+    pub request_build_ns: f64,
+    pub serialize_ns: f64,
+    pub transport_ns: f64,
+    pub state_update_ns: f64,
+    pub total_ns: f64,
+    pub commit_count: f64,
+    pub page_cache_entries: f64,
+    pub page_cache_weighted_size: f64,
+    pub page_cache_capacity_pages: f64,
+    pub write_buffer_dirty_pages: f64,
+    pub db_size_pages: f64,
+}
+
+/// The database of one actor.
+#[napi]
+pub struct JsNativeDatabase(Arc<ActorShared>);
+
+impl JsNativeDatabase {
+    pub(crate) fn new(shared: Arc<ActorShared>) -> Self {
+        Self(shared)
+    }
+
+    fn sql(&self) -> ActorSql {
+        self.0.ctx.user_sql()
+    }
+
+    /// Runs one statement and converts its result.
+    fn one<T>(
+        &self,
+        env: &Env,
+        sql: String,
+        params: Option<Vec<JsBindParam>>,
+    ) -> napi::Result<Promise<T>>
+    where
+        T: From<greenroom_store::ExecuteResult>
+            + napi::bindgen_prelude::ToNapiValue
+            + Send
+            + 'static,
+    {
+        let database = self.sql();
+        enter(env, |scope| {
+            promise_by(scope, |settler| match input::statement(sql, params) {
+                Ok(statement) => {
+                    database.execute_then(statement, SqlCallOptions::default(), |result| {
+                        settler.settle(result.map(T::from));
+                    });
+                }
+                Err(error) => settler.settle(Err(error)),
+            })
+        })
+    }
+}
+
+#[napi]
+impl JsNativeDatabase {
+    /// Runs one statement for its effect.
+    #[napi(catch_unwind)]
+    pub fn run(
+        &self,
+        env: Env,
+        sql: String,
+        params: Option<Vec<JsBindParam>>,
+    ) -> napi::Result<Promise<JsRunResult>> {
+        self.one(&env, sql, params)
+    }
+
+    /// Runs one statement for its rows.
+    #[napi(catch_unwind)]
+    pub fn query(
+        &self,
+        env: Env,
+        sql: String,
+        params: Option<Vec<JsBindParam>>,
+    ) -> napi::Result<Promise<JsQueryResult>> {
+        self.one(&env, sql, params)
+    }
+
+    /// Runs one statement.
+    #[napi(catch_unwind)]
+    pub fn execute(
+        &self,
+        env: Env,
+        sql: String,
+        params: Option<Vec<JsBindParam>>,
+    ) -> napi::Result<Promise<NativeExecuteResult>> {
+        self.one(&env, sql, params)
+    }
+
+    /// Runs statements in one transaction.
+    #[napi(catch_unwind)]
+    pub fn execute_batch(
+        &self,
+        env: Env,
+        statements: Vec<JsSqliteBatchStatement>,
+    ) -> napi::Result<Promise<Vec<NativeExecuteResult>>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            promise(scope, async move {
+                let statements = input::batch(statements)?;
+                let options = SqlCallOptions::default();
+                let results = database.execute_batch(statements, options).await?;
+                Ok::<_, greenroom_error::Error>(results.into_iter().map(Into::into).collect())
+            })
+        })
+    }
+
+    /// Runs any number of statements; the rows are those of the last query.
+    #[napi(catch_unwind)]
+    pub fn exec(&self, env: Env, sql: String) -> napi::Result<Promise<JsQueryResult>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            promise(scope, async move {
+                let result = database.exec(sql, SqlCallOptions::default()).await;
+                result.map(JsQueryResult::from)
+            })
+        })
+    }
+
+    /// Takes the database for one transaction. Default time-out 60 s.
+    #[napi(catch_unwind)]
+    pub fn begin_transaction(
+        &self,
+        env: Env,
+        timeout_ms: Option<f64>,
+        name: Option<String>,
+    ) -> napi::Result<Promise<JsSqliteTransaction>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            promise(scope, async move {
+                let begun = database.begin_transaction(timeout(timeout_ms)?, name).await;
+                begun.map(JsSqliteTransaction::new)
+            })
+        })
+    }
+
+    /// Runs one statement in exact values. `signal` or the time-out stop it; the
+    /// default time-out is the actor's.
+    #[napi(catch_unwind)]
+    pub fn execute_values(
+        &self,
+        env: Env,
+        sql: String,
+        #[napi(ts_arg_type = "Array<unknown> | undefined | null")] params: Option<SqlParams>,
+        timeout_ms: Option<f64>,
+        signal: Option<&CancellationToken>,
+    ) -> napi::Result<Promise<JsSqlValues>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            let options = call_options(timeout_ms, signal)?;
+            let statement = SqlParams::of(sql, params);
+            promise_by(scope, |settler| {
+                database.execute_then(statement, options, |result| {
+                    settler.settle(result.map(JsSqlValues::from));
+                });
+            })
+        })
+    }
+
+    /// Runs a script in exact values.
+    #[napi(catch_unwind)]
+    pub fn script_values(
+        &self,
+        env: Env,
+        sql: String,
+        timeout_ms: Option<f64>,
+        signal: Option<&CancellationToken>,
+    ) -> napi::Result<Promise<JsSqlValues>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            let options = call_options(timeout_ms, signal)?;
+            promise(scope, async move {
+                let result = database.exec(sql, options).await;
+                result.map(JsSqlValues::from)
+            })
+        })
+    }
+
+    /// Runs `[sql, params, sql, params, …]` in one transaction.
+    #[napi(catch_unwind)]
+    pub fn batch_values(
+        &self,
+        env: Env,
+        #[napi(ts_arg_type = "Array<unknown>")] statements: SqlStatements,
+        timeout_ms: Option<f64>,
+        signal: Option<&CancellationToken>,
+    ) -> napi::Result<Promise<Vec<JsSqlValues>>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            let options = call_options(timeout_ms, signal)?;
+            promise(scope, async move {
+                let results = database.execute_batch(statements.0, options).await;
+                converted(results)
+            })
+        })
+    }
+
+    /// Runs one statement many times in one transaction.
+    #[napi(catch_unwind)]
+    pub fn repeat_values(
+        &self,
+        env: Env,
+        runs: JsSqlRuns,
+        timeout_ms: Option<f64>,
+        signal: Option<&CancellationToken>,
+    ) -> napi::Result<Promise<JsSqlValues>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            let options = call_options(timeout_ms, signal)?;
+            let runs = SqlRuns::try_from(runs)?;
+            promise(scope, async move {
+                let result = database.execute_runs(runs, options).await;
+                result.map(JsSqlValues::from)
+            })
+        })
+    }
+
+    /// Opens the result of a query, to be read page by page.
+    #[napi(catch_unwind)]
+    pub fn open_cursor(
+        &self,
+        env: Env,
+        sql: String,
+        #[napi(ts_arg_type = "Array<unknown> | undefined | null")] params: Option<SqlParams>,
+        timeout_ms: Option<f64>,
+        signal: Option<&CancellationToken>,
+    ) -> napi::Result<Promise<JsSqlCursor>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            let options = call_options(timeout_ms, signal)?;
+            let statement = SqlParams::of(sql, params);
+            promise(scope, async move {
+                let opened = database
+                    .open_cursor(statement, options, FIRST_PAGE_ROWS)
+                    .await;
+                opened.map(JsSqlCursor::new)
+            })
+        })
+    }
+
+    /// Null: no figures are kept.
+    #[napi(catch_unwind)]
+    pub fn metrics(&self) -> Option<JsSqliteVfsMetrics> {
+        None
+    }
+
+    /// Text of the last storage error, taken by reading.
+    #[napi(catch_unwind)]
+    pub fn take_last_kv_error(&self) -> Option<String> {
+        self.sql().take_last_storage_error()
+    }
+
+    /// Lets go of what user code has open: a transaction is rolled back. The
+    /// runtime's own tables go on.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn close(&self, env: Env) -> napi::Result<Promise<()>> {
+        let database = self.sql();
+        enter(&env, |scope| {
+            promise(scope, async move { database.let_go().await })
+        })
+    }
+}
+
+pub(super) fn converted(
+    results: Result<Vec<greenroom_store::ExecuteResult>>,
+) -> Result<Vec<JsSqlValues>> {
+    results.map(|all| all.into_iter().map(JsSqlValues::from).collect())
+}

@@ -515,13 +515,20 @@ export declare class WorkflowStepSpan {
 /** Decodes one value. */
 export declare function decodeCbor(bytes: Uint8Array): unknown
 
-/** Re-encodes a request of an older inspector in the current version. */
+/**
+ * Re-encodes a request of an older inspector in the current version. Throws
+ * `napi/invalid_argument` for a number that is no version at all and
+ * `core/internal_error` for bytes that are no request of that version.
+ */
 export declare function decodeInspectorRequest(bytes: Buffer, advertisedVersion: number): Buffer
 
 /** Encodes a value. `root` names it in errors; default `value`. */
 export declare function encodeCbor(value: unknown, root?: string): Buffer
 
-/** Re-encodes a response in the version of an older inspector. */
+/**
+ * Re-encodes a response in the version of an older inspector. Throws as
+ * `decodeInspectorRequest` does.
+ */
 export declare function encodeInspectorResponse(bytes: Buffer, targetVersion: number): Buffer
 
 export interface JsActionDefinition {

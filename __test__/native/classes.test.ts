@@ -33,6 +33,23 @@ describe("the module", () => {
     const tooNew = thrown(() => native.decodeInspectorRequest(Buffer.alloc(1), 70_000));
     expect(tooNew.metadata).toEqual({ argument: "advertisedVersion", reason: "exceeds u16" });
   });
+
+  test("converts messages of other inspector versions", () => {
+    // A request for the list of actions: its number moved with version 2.
+    expect([...native.decodeInspectorRequest(Buffer.from([6, 9]), 1)]).toEqual([4, 9]);
+    // The length of a queue, which version 1 knows nothing of.
+    const dropped = native.encodeInspectorResponse(Buffer.from([4, 1]), 1);
+    expect(dropped.subarray(2).toString()).toBe("inspector.queue_dropped");
+    expect([...native.encodeInspectorResponse(Buffer.from([4, 1]), 2)]).toEqual([4, 1]);
+    for (const [bytes, version, text] of [
+      [[6, 9], 99, "invalid inspector protocol version for ToServer: 99"],
+      [[6], 1, "BARE input ends early"],
+      [[200], 6, "the inspector message has an unknown tag"],
+    ] as const) {
+      const error = thrown(() => native.decodeInspectorRequest(Buffer.from(bytes), version));
+      expect([error.group, error.code, error.metadata.error]).toEqual(["core", "internal_error", text]);
+    }
+  });
 });
 
 describe("a factory", () => {

@@ -19,6 +19,7 @@ mod encoding;
 pub mod error_body;
 pub mod gateway_path;
 mod id;
+pub mod inspector_protocol;
 mod key;
 mod malformed;
 mod percent;

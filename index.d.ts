@@ -19,6 +19,7 @@ export {
   JsSqlCursor,
   JsSqliteTransaction,
   Kv,
+  LocalFetch,
   LocalSocket,
   NapiActorFactory,
   nativeVersion,

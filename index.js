@@ -17,6 +17,7 @@ module.exports.JsNativeDatabase = native.JsNativeDatabase;
 module.exports.JsSqlCursor = native.JsSqlCursor;
 module.exports.JsSqliteTransaction = native.JsSqliteTransaction;
 module.exports.Kv = native.Kv;
+module.exports.LocalFetch = native.LocalFetch;
 module.exports.LocalSocket = native.LocalSocket;
 module.exports.NapiActorFactory = native.NapiActorFactory;
 module.exports.OutboundCall = native.OutboundCall;

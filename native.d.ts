@@ -202,9 +202,12 @@ export declare class CoreRegistry {
   localCreate(name: string, key: Array<string>, input?: Buffer | undefined | null): Promise<string>
   /** Destroys an actor and resolves when it is gone. */
   localDestroy(actorId: string): Promise<void>
+  /** Makes a request to an actor, as a client of the port would. */
+  localFetch(request: JsLocalRequest): LocalFetch
   /**
    * Opens a WebSocket to an actor, as a client of the port would with this path
-   * and these subprotocols. The listener gets `{kind: "message", data}` and, last,
+   * and these subprotocols. Like any socket it keeps the process alive while it
+   * is open. The listener gets `{kind: "message", data}` and, last,
    * `{kind: "close", code, reason}`.
    */
   localSocket(path: string, protocols: string, listener: (...args: any[]) => any): LocalSocket
@@ -384,6 +387,18 @@ export declare class Kv {
   batchPut(entries: Array<JsKvEntry>): Promise<void>
   /** Deletes several keys. */
   batchDelete(keys: Array<Buffer>): Promise<void>
+}
+
+/** One request on its way; dropping it changes nothing. */
+export declare class LocalFetch {
+  /** Sends the request; resolves with the head of its response. */
+  response(): Promise<JsLocalResponse>
+  /** Writer of a body that is sent in pieces; once. */
+  upload(): HttpResponseBodyStream | null
+  /** Reader of the response's body, if it has one; once. */
+  download(): HttpRequestBodyStream | null
+  /** Gives the request up; the actor hears that nobody listens. */
+  abort(): void
 }
 
 /** The client's end of a socket that goes to an actor of this process. */
@@ -653,6 +668,12 @@ export interface JsEmbeddedConfig {
   /** Databases kept open at most. */
   maxOpenDatabases?: number
   region?: string
+  /** Open WebSockets of the process at most. */
+  maxSockets?: number
+  maxSocketsPerActor?: number
+  maxSocketsPerAddress?: number
+  /** Bytes that may wait for one client. */
+  maxSocketBuffer?: number
   /** `manual` makes a clock that only `advanceClock` moves. */
   clock?: 'real' | 'manual'
 }
@@ -727,6 +748,26 @@ export interface JsLocalCallOptions {
   /** CBOR connection parameters. */
   params?: Buffer
   timeoutMs?: number
+}
+
+export interface JsLocalRequest {
+  method: string
+  /** Gateway path with its query. */
+  path: string
+  /** Names and values in turn; names may repeat. */
+  headers: Array<string>
+  /** The whole body; leave it out if there is none or it is written in pieces. */
+  body?: Buffer
+  /** The body is written to `upload()`. */
+  streams?: boolean
+}
+
+export interface JsLocalResponse {
+  status: number
+  /** Names and values in turn; names may repeat. */
+  headers: Array<string>
+  /** Read the body from `download()`. */
+  streams: boolean
 }
 
 /** An actor, by `actorId`, or by `name` and `key`. */

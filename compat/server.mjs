@@ -82,7 +82,11 @@ const born = actor({
 });
 
 const registry = setup({ use: { counter, echo, trouble, impatient, born, ...socketActors } });
-const { url } = await registry.listen({ port: 0, host: "127.0.0.1", dataDir: process.argv[2] });
+const { url } = await registry.listen({
+  port: Number(process.argv[3] ?? 0),
+  host: "127.0.0.1",
+  dataDir: process.argv[2],
+});
 
 process.on("message", async () => {
   await registry.shutdown();

@@ -205,3 +205,21 @@ export const rawSleeper = actor({
 
 /** Neither `onRequest` nor `onWebSocket`. */
 export const closed = actor({ actions: { ping: () => "pong" } });
+
+/** Counts what was acknowledged as durable. */
+export const ledger = actor({
+  state: { count: 0 },
+  createConnState: (_c, params) => ({ name: params?.name ?? "nobody" }),
+  actions: {
+    /** Answers with what it added to, which is on disk by then; later calls may not be. */
+    add: async (c) => {
+      const count = ++c.state.count;
+      await c.saveState({ immediate: true });
+      c.broadcast("count", count);
+      return count;
+    },
+    get: (c) => c.state.count,
+    here: (c) => c.conns.size,
+    id: (c) => c.conn.id,
+  },
+});

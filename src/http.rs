@@ -62,7 +62,7 @@ struct RequestBody {
 }
 
 impl HttpRequestBodyStream {
-    fn new(first: Bytes, rest: BodyStream) -> Self {
+    pub(crate) fn new(first: Bytes, rest: BodyStream) -> Self {
         Self(std::sync::Arc::new(RequestBody {
             first: Mutex::new(Some(first).filter(|bytes| !bytes.is_empty())),
             rest: AsyncMutex::new(rest),

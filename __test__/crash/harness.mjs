@@ -18,8 +18,9 @@ export function temporaryFolder(t) {
   return path;
 }
 
-export async function startServer(dataDir) {
-  const child = fork(SERVER, [dataDir]);
+/** On a free port, or on the one that an earlier server had. */
+export async function startServer(dataDir, port = 0) {
+  const child = fork(SERVER, [dataDir, String(port)]);
   const ended = once(child, "exit");
   const [{ url }] = await Promise.race([
     once(child, "message"),
@@ -29,6 +30,7 @@ export async function startServer(dataDir) {
   ]);
   return {
     client: createClient(url),
+    url,
     async kill() {
       child.kill("SIGKILL");
       await ended;

@@ -13,9 +13,11 @@ const saving = actor({
       c.state.count += by;
       const { count } = c.state;
       await c.saveState({ immediate: true });
+      c.broadcast("count", count);
       return count;
     },
     get: (c) => c.state.count,
+    connected: (c) => c.conns.size,
   },
 });
 
@@ -77,7 +79,7 @@ const together = actor({
 });
 
 const registry = setup({ use: { saving, replying, rows, together } });
-const { url } = await registry.listen({ port: 0, host: "127.0.0.1", dataDir: process.argv[2] });
+const { url } = await registry.listen({ port: Number(process.argv[3]), host: "127.0.0.1", dataDir: process.argv[2] });
 // A test runner that dies takes the server with it.
 process.on("disconnect", () => process.exit(1));
 process.send({ url });

@@ -10,13 +10,13 @@ import { fileURLToPath } from "node:url";
 const SERVER = fileURLToPath(new URL("../server.mjs", import.meta.url));
 
 /**
- * A running server on a free port with a data directory of its own. It runs
- * under the Node.js named by `GREENROOM_SERVER_NODE`, not under the one that
- * the published client asks for.
+ * A running server on a free port, or on `port`, with a data directory of its own
+ * unless it is given one. It runs under the Node.js named by
+ * `GREENROOM_SERVER_NODE`, not under the one that the published client asks for.
  */
-export async function startServer() {
-  const dataDir = await mkdtemp(join(tmpdir(), "greenroom-compat-"));
-  const child = fork(SERVER, [dataDir], {
+export async function startServer({ dataDir: given, port = 0 } = {}) {
+  const dataDir = given ?? (await mkdtemp(join(tmpdir(), "greenroom-compat-")));
+  const child = fork(SERVER, [dataDir, String(port)], {
     execPath: process.env.GREENROOM_SERVER_NODE ?? process.execPath,
     execArgv: [],
   });
@@ -33,8 +33,13 @@ export async function startServer() {
     async stop() {
       if (child.connected) child.send("stop");
       const [code] = await ended;
-      await rm(dataDir, { recursive: true, force: true });
+      if (given === undefined) await rm(dataDir, { recursive: true, force: true });
       return code;
+    },
+    /** Ends the server as a power failure would. */
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
     },
   };
 }

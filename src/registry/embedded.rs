@@ -23,6 +23,12 @@ pub struct JsEmbeddedConfig {
     /// Databases kept open at most.
     pub max_open_databases: Option<f64>,
     pub region: Option<String>,
+    /// Open WebSockets of the process at most.
+    pub max_sockets: Option<f64>,
+    pub max_sockets_per_actor: Option<f64>,
+    pub max_sockets_per_address: Option<f64>,
+    /// Bytes that may wait for one client.
+    pub max_socket_buffer: Option<f64>,
     /// `manual` makes a clock that only `advanceClock` moves.
     #[napi(ts_type = "'real' | 'manual'")]
     pub clock: Option<String>,
@@ -125,15 +131,33 @@ impl TryFrom<JsEmbeddedConfig> for Config {
                 return Err(Error::invalid_argument("clock", reason));
             }
         }
-        if let Some(max) = config.max_open_databases {
-            let max = numbers::count("maxOpenDatabases", max)?;
-            if max == 0 {
-                return Err(Error::invalid_argument(
-                    "maxOpenDatabases",
-                    "must be at least 1",
-                ));
+        let sockets = &mut options.sockets;
+        for (name, given, limit) in [
+            (
+                "maxOpenDatabases",
+                config.max_open_databases,
+                &mut options.store.max_open,
+            ),
+            ("maxSockets", config.max_sockets, &mut sockets.max_sockets),
+            (
+                "maxSocketsPerActor",
+                config.max_sockets_per_actor,
+                &mut sockets.max_sockets_per_actor,
+            ),
+            (
+                "maxSocketsPerAddress",
+                config.max_sockets_per_address,
+                &mut sockets.max_sockets_per_address,
+            ),
+            (
+                "maxSocketBuffer",
+                config.max_socket_buffer,
+                &mut sockets.outbox.bytes,
+            ),
+        ] {
+            if let Some(given) = given {
+                *limit = positive(name, given)?;
             }
-            options.store.max_open = max as usize;
         }
         options.region = config.region.unwrap_or_else(region);
         Ok(Self {
@@ -141,6 +165,13 @@ impl TryFrom<JsEmbeddedConfig> for Config {
             manual_clock,
             identity: Identity::default(),
         })
+    }
+}
+
+fn positive(name: &str, given: f64) -> Result<usize> {
+    match numbers::count(name, given)? {
+        0 => Err(Error::invalid_argument(name, "must be at least 1")),
+        count => Ok(count as usize),
     }
 }
 

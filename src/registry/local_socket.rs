@@ -41,7 +41,8 @@ impl LocalSocket {
 #[napi]
 impl CoreRegistry {
     /// Opens a WebSocket to an actor, as a client of the port would with this path
-    /// and these subprotocols. The listener gets `{kind: "message", data}` and, last,
+    /// and these subprotocols. Like any socket it keeps the process alive while it
+    /// is open. The listener gets `{kind: "message", data}` and, last,
     /// `{kind: "close", code, reason}`.
     #[napi(
         catch_unwind,
@@ -61,13 +62,18 @@ impl CoreRegistry {
             let bridge = scope.bridge().clone();
             let on_event = move |event| {
                 let listener = listener.clone();
+                let is_last = matches!(event, LocalSocketEvent::Close { .. });
                 bridge.post(move |scope| {
                     scope.fire_and_forget(&listener, "local socket event", |scope| {
                         event_object(scope, event)
                     });
+                    if is_last {
+                        scope.release_loop();
+                    }
                 });
             };
             let serving = self.0.serving().map_err(|error| to_napi(&error))?;
+            scope.hold_loop();
             let socket = serving.host.open_socket(&path, &protocols, on_event);
             Ok(LocalSocket(Mutex::new(Some(socket))))
         })

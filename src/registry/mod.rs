@@ -5,6 +5,7 @@ mod endpoint;
 mod engine;
 mod listener;
 mod local;
+mod local_fetch;
 mod local_socket;
 mod manual_clock;
 mod phase;

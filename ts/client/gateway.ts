@@ -6,6 +6,9 @@ import type { ClientConfig } from "./config";
 import type { KeyTarget, Target } from "./target";
 import type { CallOptions, SocketCall } from "./transport";
 
+/** Host name of requests that were made from a mere path. */
+export const NO_HOST = "actor";
+
 /** Longest input in a URL; larger ones go by way of the endpoint API. */
 const MAX_INPUT_BYTES = 4096;
 
@@ -67,12 +70,20 @@ function queryPath(
 }
 
 /** Headers of a gateway request besides its body's. */
-export function gatewayHeaders(place: Place, config: ClientConfig, options: CallOptions): Headers {
+export function gatewayHeaders(place: Place, config: Pick<ClientConfig, "headers">, options: CallOptions): Headers {
   const headers = new Headers(config.headers);
   if (place.token !== undefined) headers.set("x-rivet-token", place.token);
   if (options.skipReadyWait === true) headers.set("x-rivet-skip-ready-wait", "1");
   if (options.params !== undefined) headers.set("x-rivet-conn-params", asciiJson(options.params));
   return headers;
+}
+
+/** Route and headers of a user's request; `headers` are the gateway's. */
+export function rawRequest(request: Request, headers: Headers): { path: string; headers: Headers } {
+  const { host, pathname, search } = new URL(request.url);
+  for (const [name, value] of request.headers) headers.set(name, value);
+  if (host !== NO_HOST) headers.set("x-rivet-internal-original-request-url", request.url);
+  return { path: `/request${pathname}${search}`, headers };
 }
 
 /** What a WebSocket says of itself: browsers let it say nothing else. */

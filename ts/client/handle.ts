@@ -8,14 +8,12 @@ import { invalidOption } from "../errors/raised";
 import type { QueueSendReply } from "../wire/format";
 import { Connection } from "./connection/connection";
 import { connectionProxy } from "./connection/proxy";
+import { NO_HOST } from "./gateway";
 import { withRetry } from "./retry";
 import type { ClientSocket } from "./socket";
 import type { Target } from "./target";
 import type { CallOptions, SocketCall, Transport } from "./transport";
 import type { ActorActionOptions, ActorGatewayOptions } from "./types";
-
-/** Host name of requests that were made from a mere path. */
-export const NO_HOST = "actor";
 
 export interface HandleDefaults {
   readonly params?: unknown;

@@ -5,11 +5,9 @@ import { actorNotFound, invalidResponse, networkError } from "../errors/raised";
 import { type Encoding, type WireFormat, wireFormat } from "../wire/format";
 import { type MessageFormat, messageFormat } from "../wire/messages";
 import type { ClientConfig } from "./config";
-import { fitsQuery, gatewayHeaders, gatewayUrl, type Place, socketProtocols } from "./gateway";
-import { NO_HOST } from "./handle";
+import { fitsQuery, gatewayHeaders, gatewayUrl, type Place, rawRequest, socketProtocols } from "./gateway";
 import { MetadataLookup } from "./metadata";
-import { decodeReply, errorFrom, goodBody, jsonReply } from "./reply";
-import { isRefusal } from "./retry";
+import { decodeReply, goodBody, jsonReply, refusalOrResponse } from "./reply";
 import { type ClientSocket, platformWebSocket } from "./socket";
 import { type IdTarget, type KeyTarget, serializeKey, type Target } from "./target";
 import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "./transport";
@@ -63,19 +61,16 @@ export class HttpTransport implements Transport {
 
   async fetch(target: Target, request: Request, options: CallOptions): Promise<Response> {
     const place = await this.#metadata.place();
-    const source = new URL(request.url);
     const reachable = await this.#reachable(place, target, options.signal);
-    const url = this.#url(place, reachable, `/request${source.pathname}${source.search}`);
-    const headers = gatewayHeaders(place, this.#config, options);
-    for (const [name, value] of request.headers) headers.set(name, value);
-    if (source.host !== NO_HOST) headers.set("x-rivet-internal-original-request-url", request.url);
+    const { path, headers } = rawRequest(request, gatewayHeaders(place, this.#config, options));
+    const url = this.#url(place, reachable, path);
     const init: RequestInit & { duplex?: "half" } = { method: request.method, headers, signal: request.signal };
     if (request.body !== null) {
       init.body = request.body;
       init.duplex = "half";
     }
     const response = await this.#fetch(url, init);
-    return this.#refusalOrResponse(response, target);
+    return refusalOrResponse(response, target, this.#json);
   }
 
   async resolve(target: Target, signal?: AbortSignal): Promise<string> {
@@ -163,16 +158,6 @@ export class HttpTransport implements Transport {
     const separator = path.includes("?") ? "&" : "?";
     const url = `${place.endpoint}${path}${separator}namespace=${encodeURIComponent(place.namespace)}`;
     return jsonReply(await this.#fetch(url, init), this.#json);
-  }
-
-  /** A handler's own 4xx and 5xx are replies; only the host's refusals are errors. */
-  async #refusalOrResponse(response: Response, target: Target): Promise<Response> {
-    const isJson = response.headers.get("content-type")?.includes("application/json") === true;
-    if (response.ok || !isJson) return response;
-    const error = errorFrom(response, new Uint8Array(await response.clone().arrayBuffer()), this.#json);
-    if (!isRefusal(error, target)) return response;
-    await response.body?.cancel();
-    throw error;
   }
 
   #url(place: Place, target: Target, path: string): string {

@@ -4,6 +4,8 @@ import { ActorError, type ActorErrorLike } from "../errors/actor-error";
 import { invalidResponse } from "../errors/raised";
 import type { WireFormat } from "../wire/format";
 import { wireFormat } from "../wire/format";
+import { isRefusal } from "./retry";
+import type { Target } from "./target";
 
 export const RAY_ID_HEADER = "x-rivet-ray-id";
 
@@ -71,4 +73,14 @@ function excerpt(response: Response, body: Uint8Array): string {
 
 function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
+}
+
+/** A handler's own 4xx and 5xx are replies; only the host's refusals are errors. */
+export async function refusalOrResponse(response: Response, target: Target, json: WireFormat): Promise<Response> {
+  const isJson = response.headers.get("content-type")?.includes("application/json") === true;
+  if (response.ok || !isJson) return response;
+  const error = errorFrom(response, new Uint8Array(await response.clone().arrayBuffer()), json);
+  if (!isRefusal(error, target)) return response;
+  await response.body?.cancel();
+  throw error;
 }

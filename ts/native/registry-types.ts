@@ -1,4 +1,5 @@
 /** The native module itself: its constructors, functions and registry. */
+import type { NativeRequestBody, NativeResponseBody } from "./request-types";
 import type { JsActorConfig, NativeCancellationToken } from "./types";
 
 /** One flat object of functions, plus `actions` by flattened name. */
@@ -9,6 +10,10 @@ export type NativeFactory = object;
 export interface EmbeddedConfig {
   dataDir: string;
   maxOpenDatabases?: number;
+  maxSockets?: number;
+  maxSocketsPerActor?: number;
+  maxSocketsPerAddress?: number;
+  maxSocketBuffer?: number;
   region?: string;
 }
 
@@ -42,6 +47,22 @@ export type LocalSocketEvent =
   | { kind: "message"; data: string | Uint8Array }
   | { kind: "close"; code: number; reason: string };
 
+export interface NativeLocalRequest {
+  method: string;
+  path: string;
+  /** Names and values in turn. */
+  headers: string[];
+  streams?: boolean;
+}
+
+/** One HTTP request inside the process. */
+export interface NativeLocalFetch {
+  response(): Promise<{ status: number; headers: string[]; streams: boolean }>;
+  upload(): NativeResponseBody | null;
+  download(): NativeRequestBody | null;
+  abort(): void;
+}
+
 export interface NativeRegistry {
   register(name: string, factory: NativeFactory): void;
   openEmbedded(config: EmbeddedConfig): Promise<void>;
@@ -52,6 +73,7 @@ export interface NativeRegistry {
   localResolve(target: LocalTarget): Promise<string>;
   localCreate(name: string, key: string[], input?: Uint8Array): Promise<string>;
   localSocket(path: string, protocols: string, listener: (event: LocalSocketEvent) => void): NativeLocalSocket;
+  localFetch(request: NativeLocalRequest): NativeLocalFetch;
   localDestroy(actorId: string): Promise<void>;
   shutdown(): Promise<void>;
 }

@@ -16,6 +16,14 @@ export interface RegistryConfigInput<A extends Record<string, AnyActorDefinition
   port?: number;
   /** Databases kept open at a time. Default: native. */
   maxOpenDatabases?: number;
+  /** Open WebSockets at most. Default: native, by the process's descriptors. */
+  maxSockets?: number;
+  /** Open WebSockets of one actor at most, asleep or awake. Default 20,000. */
+  maxSocketsPerActor?: number;
+  /** Open WebSockets from one address at most. Default: no bound. */
+  maxSocketsPerAddress?: number;
+  /** Bytes that may wait for one client; a slower one is disconnected. Default 4 MiB. */
+  maxSocketBuffer?: number;
   /** Bytes of one incoming message. Default 65,536. */
   maxIncomingMessageSize?: number;
   /** Bytes of one outgoing message. Default 1,048,576. */
@@ -39,7 +47,8 @@ export interface RegistryConfig {
   readonly host: string;
   readonly port: number;
   readonly region: string | undefined;
-  readonly maxOpenDatabases: number | undefined;
+  /** Bounds that native code knows the defaults of. */
+  readonly limits: Partial<Record<(typeof LIMITS)[number], number>>;
   readonly maxIncomingMessageSize: number | undefined;
   readonly maxOutgoingMessageSize: number | undefined;
   readonly logLevel: LogLevel | undefined;
@@ -48,12 +57,19 @@ export interface RegistryConfig {
   readonly engine: string | undefined;
 }
 
+const LIMITS = [
+  "maxOpenDatabases",
+  "maxSockets",
+  "maxSocketsPerActor",
+  "maxSocketsPerAddress",
+  "maxSocketBuffer",
+] as const;
 const KNOWN: readonly string[] = [
+  ...LIMITS,
   "use",
   "dataDir",
   "host",
   "port",
-  "maxOpenDatabases",
   "maxIncomingMessageSize",
   "maxOutgoingMessageSize",
   "logging",
@@ -93,7 +109,7 @@ const DEFAULT_PORT = 6420;
 export function registryConfig(input: object, env: Environment = process.env): RegistryConfig {
   rejectUnknown(input, [...KNOWN, ...PORTED], "", invalidOption);
   const given = input as RegistryConfigInput<Record<string, AnyActorDefinition>>;
-  for (const name of ["maxOpenDatabases", "maxIncomingMessageSize", "maxOutgoingMessageSize"] as const) {
+  for (const name of [...LIMITS, "maxIncomingMessageSize", "maxOutgoingMessageSize"] as const) {
     checkCount(name, given[name]);
   }
   if (given.logging?.baseLogger !== undefined && typeof given.logging.baseLogger.child !== "function") {
@@ -106,7 +122,7 @@ export function registryConfig(input: object, env: Environment = process.env): R
     port:
       checkPort("port", given.port) ?? portFrom(env, "GREENROOM_PORT") ?? portFrom(env, "RIVET_PORT") ?? DEFAULT_PORT,
     region: nonEmpty(env.RIVET_REGION),
-    maxOpenDatabases: given.maxOpenDatabases,
+    limits: Object.fromEntries(LIMITS.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])),
     maxIncomingMessageSize: given.maxIncomingMessageSize,
     maxOutgoingMessageSize: given.maxOutgoingMessageSize,
     logLevel: given.logging?.level,

@@ -75,11 +75,11 @@ export class EmbeddedHost {
   }
 
   #embeddedConfig(dataDir: string): EmbeddedConfig {
-    const { region, maxOpenDatabases } = this.#config;
+    const { region, limits } = this.#config;
     return {
       dataDir,
       ...(region !== undefined && { region }),
-      ...(maxOpenDatabases !== undefined && { maxOpenDatabases }),
+      ...limits,
     };
   }
 

@@ -1,6 +1,7 @@
 /** Calls inside the process: straight to native code, without a socket. */
 
-import { fitsQuery, gatewayUrl, socketProtocols } from "../client/gateway";
+import { fitsQuery, gatewayHeaders, gatewayUrl, rawRequest, socketProtocols } from "../client/gateway";
+import { refusalOrResponse } from "../client/reply";
 import type { ClientSocket } from "../client/socket";
 import type { Target } from "../client/target";
 import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "../client/transport";
@@ -8,33 +9,33 @@ import type { Codec } from "../codec/codec";
 import { fromNativePromise } from "../errors/bridge";
 import { notConfigured } from "../errors/raised";
 import type { LocalCallOptions, LocalTarget, NativeRegistry } from "../native/registry-types";
-import type { QueueSendReply } from "../wire/format";
+import { type QueueSendReply, type WireFormat, wireFormat } from "../wire/format";
 import { type MessageFormat, messageFormat } from "../wire/messages";
+import { localFetch } from "./local-fetch";
 import { LocalSocket } from "./local-socket";
 
 /** Where calls of this process go. */
 const HERE = { endpoint: "", namespace: "default", token: undefined, poolName: "default" };
+const NO_HEADERS = { headers: {} };
 
 export class LocalTransport implements Transport {
   readonly #open: () => Promise<NativeRegistry>;
   readonly #codec: Codec;
   readonly encoding = "bare";
   readonly messages: MessageFormat;
+  readonly #json: WireFormat;
 
   constructor(open: () => Promise<NativeRegistry>, codec: Codec) {
     this.#open = open;
     this.#codec = codec;
     this.messages = messageFormat(this.encoding, codec);
+    this.#json = wireFormat("json", codec);
   }
 
   /** A socket as over the network, without the network. */
   async socket(target: Target, call: SocketCall): Promise<ClientSocket> {
     const registry = await this.#open();
-    const known =
-      target.kind === "id" || fitsQuery(target, this.#codec)
-        ? target
-        : ({ kind: "id", name: target.name, actorId: await this.resolve(target, call.signal) } as const);
-    const path = gatewayUrl(HERE, HERE, known, call.path, this.#codec);
+    const path = await this.#path(target, call.path, call.signal);
     return new LocalSocket(registry, path, socketProtocols(call).join(", "));
   }
 
@@ -67,12 +68,24 @@ export class LocalTransport implements Transport {
     throw notConfigured("queue send inside the process", "It comes with a later version.");
   }
 
-  async fetch(): Promise<Response> {
-    throw notConfigured("fetch inside the process", "It comes with a later version.");
+  async fetch(target: Target, request: Request, options: CallOptions): Promise<Response> {
+    const registry = await this.#open();
+    const { path, headers } = rawRequest(request, gatewayHeaders(HERE, NO_HEADERS, options));
+    const response = await localFetch(registry, request, await this.#path(target, path, options.signal), headers);
+    return refusalOrResponse(response, target, this.#json);
   }
 
   async gatewayUrl(): Promise<string> {
     throw notConfigured("gateway URL inside the process", "Use createClient with the URL of registry.listen().");
+  }
+
+  /** The gateway path of an actor's route. */
+  async #path(target: Target, route: string, signal: AbortSignal | undefined): Promise<string> {
+    const reachable =
+      target.kind === "id" || fitsQuery(target, this.#codec)
+        ? target
+        : ({ kind: "id", name: target.name, actorId: await this.resolve(target, signal) } as const);
+    return gatewayUrl(HERE, HERE, reachable, route, this.#codec);
   }
 
   #target(target: Target): LocalTarget {

@@ -12,6 +12,7 @@ mod data_dir;
 mod directory;
 mod embedded;
 mod end;
+mod fetch;
 mod find;
 mod host_impl;
 mod http;

@@ -29,7 +29,10 @@ pub(crate) struct Port {
     addr: SocketAddr,
     url: String,
     pub(crate) close_timeout: Duration,
-    /// Fires when no more connections are accepted and the open ones finish.
+    /// Fires when no more connections are to be accepted.
+    stopping: CancellationToken,
+    /// Fires once nobody can connect any more: the open ones finish. Not before,
+    /// because a client that is told to go comes back at once.
     closing: CancellationToken,
     /// Fires when what is still open is cut.
     cutting: CancellationToken,
@@ -62,11 +65,17 @@ impl EmbeddedHost {
             addr,
             url: format!("http://{}", printable(addr)),
             close_timeout: options.close_timeout,
+            stopping: CancellationToken::new(),
             closing: CancellationToken::new(),
             cutting: CancellationToken::new(),
             tasks: TaskTracker::new(),
         });
         let accepting = accept_loop(Arc::clone(shared), Arc::clone(&port), sockets, options);
+        let closing = port.closing.clone();
+        let accepting = async move {
+            accepting.await;
+            closing.cancel();
+        };
         port.tasks.spawn_on(accepting, &shared.runtime);
         shared
             .endpoint
@@ -91,7 +100,7 @@ impl EmbeddedHost {
 
 impl Port {
     pub(crate) fn stop_accepting(&self) {
-        self.closing.cancel();
+        self.stopping.cancel();
         self.tasks.close();
     }
 
@@ -232,7 +241,7 @@ async fn accept_loop(
             let place = Arc::clone(&places).acquire_owned().await;
             (place, accept_any(&sockets).await)
         };
-        let Some((Ok(place), accepted)) = until(&port.closing, accepting).await else {
+        let Some((Ok(place), accepted)) = until(&port.stopping, accepting).await else {
             return;
         };
         match accepted {
@@ -253,7 +262,7 @@ async fn accept_loop(
                 if pause == ACCEPT_PAUSE_MIN {
                     tracing::error!(%error, "connections cannot be accepted; trying again");
                 }
-                if until(&port.closing, shared.clock().sleep(pause))
+                if until(&port.stopping, shared.clock().sleep(pause))
                     .await
                     .is_none()
                 {

@@ -14,6 +14,6 @@ mod upgrade;
 
 pub use listener::Listener;
 pub(crate) use listener::Port;
-pub(crate) use service::target_of;
+pub(crate) use service::{ask, target_of};
 
 pub use options::{DEFAULT_PORT, ListenOptions};

@@ -14,7 +14,7 @@ pub struct ListenOptions {
     /// Default 6420; 0 lets the system choose.
     pub port: u16,
     /// Connections at the same time; further ones wait in the system's queue.
-    /// Default half of the process's descriptor limit, at most 10,000.
+    /// Default a quarter of the process's descriptor limit, at most 10,000.
     pub max_connections: usize,
     /// Time for the head of a request to arrive, and longest rest of a connection
     /// between two requests. Default 30 s.
@@ -39,7 +39,7 @@ impl Default for ListenOptions {
 }
 
 fn default_max_connections() -> usize {
-    usize::try_from(greenroom_store::descriptor_limit() / 2)
+    usize::try_from(greenroom_store::descriptor_limit() / 4)
         .unwrap_or(usize::MAX)
         .clamp(16, 10_000)
 }

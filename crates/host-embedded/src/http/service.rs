@@ -72,6 +72,20 @@ where
     reply
 }
 
+/// Answers a request of this process: as [`respond`], for actors alone.
+pub(crate) async fn ask<B>(shared: &Shared, request: Request<B>) -> HttpReply
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Display,
+{
+    let ray_id = RayId::from_header(bytes(request.headers(), &RAY_ID));
+    let route = actor_route(request.headers(), path_and_query(request.uri()));
+    match route.and_then(|route| route.ok_or_else(|| Error::new(&code::GUARD_NO_ROUTE))) {
+        Ok(route) => ask_actor(shared, request, route, &ray_id).await,
+        Err(error) => refuse(shared, request, &error).await,
+    }
+}
+
 pub(super) fn path_and_query(uri: &Uri) -> &str {
     uri.path_and_query().map_or("/", |path| path.as_str())
 }

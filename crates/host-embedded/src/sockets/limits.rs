@@ -6,8 +6,8 @@ use greenroom_gateway::websocket::{OutboxLimits, SocketOptions};
 #[derive(Clone, Copy, Debug)]
 pub struct SocketLimits {
     /// Open sockets of the process; a further one is closed with
-    /// `guard.service_unavailable`. Default a quarter of the process's descriptor
-    /// limit, at most 100,000.
+    /// `guard.service_unavailable`. Default five eighths of the process's
+    /// descriptor limit, at most 100,000.
     pub max_sockets: usize,
     /// Open sockets of one address; a further one is closed with
     /// `guard.rate_limit`. Default no limit, because a proxy is one address.
@@ -25,7 +25,7 @@ impl Default for SocketLimits {
     fn default() -> Self {
         let descriptors = usize::try_from(greenroom_store::descriptor_limit());
         Self {
-            max_sockets: (descriptors.unwrap_or(usize::MAX) / 4).clamp(16, 100_000),
+            max_sockets: (descriptors.unwrap_or(usize::MAX) / 8 * 5).clamp(16, 100_000),
             max_sockets_per_address: usize::MAX,
             max_sockets_per_actor: 20_000,
             outbox: OutboxLimits::default(),

@@ -1,0 +1,105 @@
+// Servers that go and come back while clients are connected.
+
+import assert from "node:assert/strict";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { test } from "node:test";
+import { createClient } from "rivetkit/client";
+import { nextEvent, status } from "./lib/connection.mjs";
+import { startProxy } from "./lib/proxy.mjs";
+import { startServer } from "./lib/server.mjs";
+
+/** A data directory, a port that stays, the server behind it, and its clients. */
+async function place(t, options = {}) {
+  const dataDir = await mkdtemp(join(tmpdir(), "greenroom-compat-"));
+  const proxy = await startProxy();
+  const client = createClient({ endpoint: proxy.url, ...options });
+  const conns = [];
+  let server;
+  t.after(async () => {
+    await Promise.all(conns.map((conn) => conn.dispose()));
+    await client.dispose();
+    proxy.close();
+    await server?.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return {
+    client,
+    server: () => server,
+    async start() {
+      server = await startServer({ dataDir });
+      proxy.to(server.url);
+    },
+    connect(handle, params) {
+      const conn = handle.connect(params);
+      conns.push(conn);
+      return conn;
+    },
+  };
+}
+
+const limit = { timeout: 60_000 };
+
+test("a client that was there before its server waits for it", limit, async (t) => {
+  const { client, start } = await place(t);
+  const first = client.ledger.getOrCreate(["early"]).add();
+  await new Promise((resolve) => setTimeout(resolve, 1_000));
+  await start();
+  assert.equal(await first, 1);
+});
+
+test(
+  "a server that restarts in order gets its clients back, and they lose nothing that was acknowledged",
+  limit,
+  async (t) => {
+    const { client, start, server, connect } = await place(t);
+    await start();
+    const conn = connect(client.ledger.getOrCreate(["a"]), { name: "Ada" });
+    const counts = [];
+    conn.on("count", (count) => counts.push(count));
+    assert.equal(await conn.add(), 1);
+    const id = await conn.id();
+    const lost = status(conn, "disconnected");
+    assert.equal(await server().stop(), 0);
+    await lost;
+    await start();
+    await status(conn, "connected");
+    assert.equal(await conn.add(), 2);
+    assert.notEqual(await conn.id(), id);
+    assert.equal(await conn.here(), 1);
+    assert.deepEqual(counts, [1, 2]);
+  },
+);
+
+test("200 clients come back to a server that was killed, and no acknowledged call is lost", limit, async (t) => {
+  // Sockets alone: Node's fetch may open one on a kept connection that is just
+  // closing, and its WebSocket never tells the client of that failure.
+  const { client, start, server, connect } = await place(t, { disableMetadataLookup: true });
+  await start();
+  const handle = client.ledger.getOrCreate(["crowd"]);
+  const conns = Array.from({ length: 200 }, () => connect(handle));
+  const ids = await Promise.all(conns.map((conn) => conn.id()));
+  assert.equal(await conns[0].here(), 200);
+
+  const lost = conns.map((conn) => status(conn, "disconnected"));
+  const calls = conns.map((conn) => conn.add());
+  await Promise.race(calls);
+  await server().kill();
+  await Promise.all(lost);
+  const answers = (await Promise.allSettled(calls)).filter(({ status }) => status === "fulfilled");
+  const highest = Math.max(...answers.map(({ value }) => value));
+  await start();
+  await Promise.all(conns.map((conn) => status(conn, "connected")));
+  const count = await conns[0].get();
+  assert.ok(count >= highest, `${count} of at least ${highest} are there`);
+  assert.ok(count <= 200, `${count} were counted`);
+
+  const newIds = await Promise.all(conns.map((conn) => conn.id()));
+  assert.ok(newIds.every((id) => !ids.includes(id)));
+  assert.equal(await conns[0].here(), 200, "only the living are there");
+  const heard = conns.map((conn) => nextEvent(conn, "count"));
+  await Promise.all(conns.map((conn) => conn.id()));
+  await conns[0].add();
+  for (const [event] of await Promise.all(heard)) assert.equal(event, count + 1);
+});

@@ -44,6 +44,11 @@ export declare class ActorContext {
   abortSignal(): AbortSignal
   /** Sets or clears the actor's wake-up directly (milliseconds since 1970). */
   setAlarm(timestampMs?: number | undefined | null): void
+  /**
+   * Resolves when the generation is over, or what still runs of it has no time
+   * left. Whoever waits for it does not hold it up.
+   */
+  untilOver(): Promise<void>
   /** Stores when `run` must run again even if the actor sleeps. */
   setRunWakeAt(timestampMs?: number | undefined | null): Promise<void>
   /**
@@ -676,6 +681,8 @@ export interface JsEmbeddedConfig {
   maxSocketBuffer?: number
   /** `manual` makes a clock that only `advanceClock` moves. */
   clock?: 'real' | 'manual'
+  /** Where a manual clock starts (milliseconds since 1970). Default: now. */
+  clockStartMs?: number
 }
 
 export interface JsHttpRequest {

@@ -224,7 +224,7 @@ describe("onStateChange", () => {
 });
 
 describe("sleep", () => {
-  test("runs the hook, saves, waits for work, saves again and forgets", async () => {
+  test("runs the hook, saves, waits for work and saves again", async () => {
     const fixture = rig({ state: { n: 0 }, onSleep: (c: any) => void (c.state.n = 5) });
     fixture.ctx.stored = encode({ n: 0 });
     await fixture.call("onSleep");
@@ -234,7 +234,6 @@ describe("sleep", () => {
       "requestSaveAndWait",
       "waitForTrackedShutdownWork",
       "requestSaveAndWait",
-      "clearRuntimeState",
     ]);
     expect(fixture.ctx.saves.slice(1)).toEqual([{ immediate: true }, { immediate: true }]);
   });
@@ -242,33 +241,34 @@ describe("sleep", () => {
   test("saves although the hook failed, and reports that failure", async () => {
     const fixture = rig({ onSleep: () => Promise.reject(new Error("hook")) });
     await expect(fixture.call("onSleep")).rejects.toThrow("hook");
-    expect(fixture.ctx.log).toContain("requestSaveAndWait");
-    expect(fixture.ctx.log.at(-1)).toBe("clearRuntimeState");
+    expect(fixture.ctx.log.filter((call) => call === "requestSaveAndWait")).toHaveLength(2);
   });
 
   test("goes on when saving fails", async () => {
     const fixture = rig({});
     fixture.ctx.saveFails = new Error("disk full");
     await fixture.call("onSleep");
-    expect(fixture.ctx.log.at(-1)).toBe("clearRuntimeState");
+    expect(fixture.ctx.log.at(-1)).toBe("requestSaveAndWait");
     expect(fixture.lines.join()).toContain("disk full");
   });
 
-  test("that runs out of time returns, and saves once the work has ended", async () => {
+  test("that runs out of time returns, and leaves the last save to native code", async () => {
     const fixture = rig({});
     fixture.ctx.workEnds = false;
     await fixture.call("onSleep");
     await turn();
-    expect(fixture.ctx.log).toEqual([
-      "requestSaveAndWait",
-      "waitForTrackedShutdownWork",
-      "waitUnbounded",
-      "requestSaveAndWait",
-      "clearRuntimeState",
-    ]);
+    expect(fixture.ctx.log).toEqual(["requestSaveAndWait", "waitForTrackedShutdownWork"]);
   });
 
-  test("closes a database that was used, destruction too", async () => {
+  test("keeps the runtime for calls that still arrive", async () => {
+    const fixture = rig({ state: { n: 0 }, actions: { add: (c: any) => ++c.state.n } });
+    fixture.ctx.stored = encode({ n: 0 });
+    expect(await fixture.action("add")).toBe(1);
+    await fixture.call("onSleep");
+    expect(await fixture.action("add")).toBe(2);
+  });
+
+  test("closes a database that was used once the generation is over, destruction too", async () => {
     for (const hook of ["onSleep", "onDestroy"]) {
       const fixture = rig({ actions: { use: (c: any) => c.db.execute("select 1") } });
       let closed = 0;
@@ -278,17 +278,21 @@ describe("sleep", () => {
       };
       expect(await fixture.action("use")).toEqual([{ 1: 1 }]);
       await fixture.call(hook);
+      expect(await fixture.action("use")).toEqual([{ 1: 1 }]);
+      expect([hook, closed]).toEqual([hook, 0]);
+      fixture.ctx.over();
+      await turn();
       expect([hook, closed]).toEqual([hook, 1]);
     }
   });
 });
 
 describe("destruction", () => {
-  test("runs the hook and forgets, without saving", async () => {
+  test("runs the hook, without saving", async () => {
     const seen: string[] = [];
     const fixture = rig({ onDestroy: () => seen.push("hook") });
     await fixture.call("onDestroy");
-    expect([seen, fixture.ctx.log]).toEqual([["hook"], ["clearRuntimeState"]]);
+    expect([seen, fixture.ctx.log]).toEqual([["hook"], []]);
   });
 });
 

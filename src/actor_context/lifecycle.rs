@@ -73,6 +73,19 @@ impl ActorContext {
         });
     }
 
+    /// Resolves when the generation is over, or what still runs of it has no time
+    /// left. Whoever waits for it does not hold it up.
+    #[napi(catch_unwind, ts_return_type = "Promise<void>")]
+    pub fn until_over(&self, env: Env) -> napi::Result<Promise<()>> {
+        let over = self.core().shutdown_deadline();
+        enter(&env, |scope| {
+            promise(scope, async move {
+                over.cancelled().await;
+                Ok::<_, Error>(())
+            })
+        })
+    }
+
     /// Stores when `run` must run again even if the actor sleeps.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn set_run_wake_at(

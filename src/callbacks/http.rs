@@ -22,7 +22,7 @@ struct Head {
 }
 
 impl ActorShared {
-    pub(crate) async fn on_request(self: &Arc<Self>, request: Request) -> Result<Response> {
+    pub(crate) async fn on_request(self: &Arc<Self>, mut request: Request) -> Result<Response> {
         let incoming = Incoming {
             ray_id: request.header("x-rivet-ray-id").map(str::to_owned),
             traceparent: request.header("traceparent").map(str::to_owned),
@@ -31,6 +31,7 @@ impl ActorShared {
         };
         let invocation = Invocation::new(&incoming);
         let token = request.cancelled.clone();
+        let region = request.region.take();
         let (writer, reader) = response_body();
         let called = self.call_hook(
             Hook::OnRequest,
@@ -54,6 +55,7 @@ impl ActorShared {
             headers: head.headers,
             body: head.body,
             stream: head.streams.then_some(reader),
+            region,
         })
     }
 }

@@ -32,6 +32,8 @@ pub struct JsEmbeddedConfig {
     /// `manual` makes a clock that only `advanceClock` moves.
     #[napi(ts_type = "'real' | 'manual'")]
     pub clock: Option<String>,
+    /// Where a manual clock starts (milliseconds since 1970). Default: now.
+    pub clock_start_ms: Option<f64>,
 }
 
 /// An open host and what the registry adds to it.
@@ -122,7 +124,11 @@ impl TryFrom<JsEmbeddedConfig> for Config {
         match config.clock.as_deref() {
             None | Some("real") => {}
             Some("manual") => {
-                let (clock, manual) = Clock::manual(options.clock.now_ms());
+                let start = match config.clock_start_ms {
+                    Some(ms) => numbers::milliseconds("clockStartMs", ms)?,
+                    None => options.clock.now_ms(),
+                };
+                let (clock, manual) = Clock::manual(start);
                 options.clock = clock;
                 manual_clock = Some(manual);
             }

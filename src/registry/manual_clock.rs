@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use greenroom_core::ManualClock;
 use greenroom_error::{Error, Result};
+use greenroom_host_embedded::EmbeddedHost;
 use greenroom_wire::ActorId;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
@@ -14,31 +15,34 @@ use crate::bridge::{Bridge, Promise, enter, promise, to_napi};
 use crate::numbers;
 
 /// Turns without a new timer after which everything that a timer woke counts as
-/// done.
+/// done, if no actor changes.
 const QUIET_TURNS: u32 = 3;
+/// The same if one does: it may be waiting for the clock itself.
+const CHANGING_TURNS: u32 = 40;
 const TURNS_MAX: u32 = 1_000;
 const TURN: Duration = Duration::from_millis(1);
 
 impl Registry {
-    fn manual_clock(&self) -> Result<ManualClock> {
-        let clock = self.serving()?.manual_clock.clone();
-        clock.ok_or_else(|| Error::invalid_state("clock", "the registry runs on the real clock"))
-    }
-
     async fn advance_clock(&self, span: Duration, bridge: &Bridge) -> Result<()> {
-        let manual = self.manual_clock()?;
-        let limit = self.serving()?.host.clock().now() + span;
-        settle(&manual, bridge).await?;
+        // Also while shutting down: grace periods end by this clock, too.
+        let embedded = self.board.open()?;
+        let host = &embedded.host;
+        let manual = embedded
+            .manual_clock
+            .clone()
+            .ok_or_else(|| Error::invalid_state("clock", "the registry runs on the real clock"))?;
+        let limit = host.clock().now() + span;
+        settle(&manual, host, bridge).await?;
         while manual.advance_to_next(limit) {
-            settle(&manual, bridge).await?;
+            settle(&manual, host, bridge).await?;
         }
-        settle(&manual, bridge).await
+        settle(&manual, host, bridge).await
     }
 }
 
 /// Lets what a timer woke run: the JavaScript thread gets turns, and so do disk
 /// and workers, until no timer was armed or dropped for some turns.
-async fn settle(manual: &ManualClock, bridge: &Bridge) -> Result<()> {
+async fn settle(manual: &ManualClock, host: &EmbeddedHost, bridge: &Bridge) -> Result<()> {
     let mut quiet = 0;
     let mut armed = manual.armed();
     for _ in 0..TURNS_MAX {
@@ -48,7 +52,13 @@ async fn settle(manual: &ManualClock, bridge: &Bridge) -> Result<()> {
         let now = manual.armed();
         quiet = if now == armed { quiet + 1 } else { 0 };
         armed = now;
-        if quiet >= QUIET_TURNS {
+        let enough = if host.is_changing() {
+            CHANGING_TURNS
+        } else {
+            QUIET_TURNS
+        };
+        // The disk waits for nobody, so it is always waited for.
+        if quiet >= enough && !host.is_writing() {
             break;
         }
     }
@@ -69,7 +79,7 @@ impl CoreRegistry {
     pub fn advance_clock(&self, env: Env, ms: f64) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
-            let span = Duration::from_millis(numbers::count("ms", ms)?.into());
+            let span = Duration::from_millis(numbers::milliseconds("ms", ms)?.unsigned_abs());
             let bridge = scope.bridge().clone();
             promise(
                 scope,

@@ -15,7 +15,7 @@ pub(super) enum Phase {
     Registering,
     Starting,
     Serving(Arc<Embedded>),
-    ShuttingDown,
+    ShuttingDown(Arc<Embedded>),
     ShutDown,
 }
 
@@ -41,9 +41,17 @@ impl PhaseBoard {
             Phase::Serving(embedded) => Ok(embedded),
             Phase::Registering => Err(Error::invalid_state("core registry", "not started")),
             Phase::Starting => Err(Error::invalid_state("core registry", "still starting")),
-            Phase::ShuttingDown | Phase::ShutDown => {
+            Phase::ShuttingDown(_) | Phase::ShutDown => {
                 Err(Error::new(&greenroom_error::code::REGISTRY_SHUT_DOWN))
             }
+        }
+    }
+
+    /// The host, also while it shuts down.
+    pub(super) fn open(&self) -> Result<Arc<Embedded>> {
+        match self.now() {
+            Phase::ShuttingDown(embedded) => Ok(embedded),
+            _ => self.serving(),
         }
     }
 
@@ -82,10 +90,10 @@ impl PhaseBoard {
                 }
                 Phase::Serving(embedded) => {
                     taken = Some(Arc::clone(embedded));
-                    *phase = Phase::ShuttingDown;
+                    *phase = Phase::ShuttingDown(Arc::clone(embedded));
                     true
                 }
-                Phase::Starting | Phase::ShuttingDown | Phase::ShutDown => false,
+                Phase::Starting | Phase::ShuttingDown(_) | Phase::ShutDown => false,
             });
             if taken.is_some() {
                 return taken;
@@ -115,7 +123,7 @@ impl PhaseBoard {
         let settled = |phase: &Phase| {
             matches!(
                 phase,
-                Phase::Serving(_) | Phase::ShuttingDown | Phase::ShutDown
+                Phase::Serving(_) | Phase::ShuttingDown(_) | Phase::ShutDown
             )
         };
         self.until(settled).await;

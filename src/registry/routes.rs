@@ -38,7 +38,7 @@ fn health(phase: &Phase, version: &str) -> JsRegistryRouteResponse {
         Phase::Registering => (503, "not_started"),
         Phase::Starting => (503, "starting"),
         Phase::Serving(_) => (200, "ok"),
-        Phase::ShuttingDown => (503, "shutting_down"),
+        Phase::ShuttingDown(_) => (503, "shutting_down"),
         Phase::ShutDown => (503, "shut_down"),
     };
     let body = json!({ "runtime": RUNTIME, "status": status, "version": version });

@@ -94,24 +94,21 @@ function run(services: ActorServices): Handler {
  * User hook, save, open work, save again: work that the first save did not wait
  * for may have changed the state. A failing hook does not keep the state from
  * being saved; its error is reported once all is done.
+ *
+ * Calls are still accepted, and share the runtime and the database of those that
+ * run: both stay until the generation is over.
  */
 function onSleep(services: ActorServices): Handler {
   const hook = services.definition.hooks.onSleep;
   return async ({ ctx }: Payload) => {
     const runtime = ActorRuntime.of(ctx, services);
+    void closeWhenOver(runtime, ctx);
     try {
       await hook?.(new ActorContextImpl(runtime));
     } finally {
       await trySave(runtime);
-      if (await workEnded(runtime, ctx)) {
-        await trySave(runtime);
-        await closeDown(runtime, ctx);
-      } else {
-        // Out of time. What still runs loses its database now, but may still
-        // change the state; the last save waits for it as long as it can.
-        await closeDatabase(runtime);
-        void saveWhenWorkEnds(runtime, ctx);
-      }
+      // Out of time: what still runs is cut, and native code saves last.
+      if (await workEnded(runtime, ctx)) await trySave(runtime);
     }
   };
 }
@@ -120,22 +117,19 @@ function onDestroy(services: ActorServices): Handler {
   const hook = services.definition.hooks.onDestroy;
   return async ({ ctx }: Payload) => {
     const runtime = ActorRuntime.of(ctx, services);
-    try {
-      await hook?.(new ActorContextImpl(runtime));
-    } finally {
-      await closeDown(runtime, ctx);
-    }
+    void closeWhenOver(runtime, ctx);
+    await hook?.(new ActorContextImpl(runtime));
   };
 }
 
-async function saveWhenWorkEnds(runtime: ActorRuntime, ctx: NativeContext): Promise<void> {
+/** Native code drops the runtime and its use of the database by itself. */
+async function closeWhenOver(runtime: ActorRuntime, ctx: NativeContext): Promise<void> {
   try {
-    await fromNativePromise(() => ctx.waitForTrackedShutdownWorkUnbounded());
+    await fromNativePromise(() => ctx.untilOver());
+    await runtime.database.close();
   } catch (error) {
-    runtime.log.warn({ msg: "waiting for work that outlived the actor failed", error });
+    runtime.log.warn({ msg: "closing the database failed", error });
   }
-  await trySave(runtime);
-  ctx.clearRuntimeState();
 }
 
 /** False if the deadline came first. */
@@ -155,18 +149,5 @@ async function trySave(runtime: ActorRuntime): Promise<void> {
     await fromNativePromise(() => runtime.saves.requestAndWait({ immediate: true }));
   } catch (error) {
     runtime.log.error({ msg: "saving before sleep failed", error });
-  }
-}
-
-async function closeDown(runtime: ActorRuntime, ctx: NativeContext): Promise<void> {
-  await closeDatabase(runtime);
-  ctx.clearRuntimeState();
-}
-
-async function closeDatabase(runtime: ActorRuntime): Promise<void> {
-  try {
-    await runtime.database.close();
-  } catch (error) {
-    runtime.log.warn({ msg: "closing the database failed", error });
   }
 }

@@ -15,6 +15,8 @@ export interface EmbeddedConfig {
   maxSocketsPerAddress?: number;
   maxSocketBuffer?: number;
   region?: string;
+  clock?: "real" | "manual";
+  clockStartMs?: number;
 }
 
 export interface ListenAddress {
@@ -76,6 +78,10 @@ export interface NativeRegistry {
   localFetch(request: NativeLocalRequest): NativeLocalFetch;
   localDestroy(actorId: string): Promise<void>;
   shutdown(): Promise<void>;
+  clockNow(): number;
+  advanceClock(ms: number): Promise<void>;
+  evict(actorId: string): Promise<void>;
+  crash(): Promise<void>;
 }
 
 export interface NativeModule {

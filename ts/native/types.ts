@@ -79,9 +79,8 @@ export interface NativeContext {
   keepAwake(promise: Promise<unknown>): void;
   waitUntil(promise: Promise<unknown>): void;
   waitForTrackedShutdownWork(): Promise<boolean>;
-  waitForTrackedShutdownWorkUnbounded(): Promise<void>;
+  untilOver(): Promise<void>;
   runtimeState(): object;
-  clearRuntimeState(): void;
   kv(): NativeKv;
   sql(): NativeDatabase;
   schedule(): NativeSchedule;

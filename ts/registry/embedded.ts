@@ -7,6 +7,7 @@ import { dataDirConflict, registryShutDown } from "../errors/raised";
 import type { EmbeddedConfig, NativeCallbacks, NativeModule, NativeRegistry } from "../native/registry-types";
 import { DEFAULT_DATA_DIR, type RegistryConfig } from "./config";
 import { closeBeforeExit, forget } from "./exit-hook";
+import type { RegistryDeps } from "./registry";
 
 export interface ActorType {
   readonly services: ActorServices;
@@ -17,11 +18,18 @@ export class EmbeddedHost {
   readonly #native: () => NativeModule;
   readonly #config: RegistryConfig;
   readonly #actors: ReadonlyMap<string, ActorType>;
+  readonly #manualClock: RegistryDeps["manualClock"];
   readonly #close = () => this.shutdown();
   #opening: { dataDir: string; registry: Promise<NativeRegistry> } | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor(native: () => NativeModule, config: RegistryConfig, actors: ReadonlyMap<string, ActorType>) {
+  constructor(
+    native: () => NativeModule,
+    config: RegistryConfig,
+    actors: ReadonlyMap<string, ActorType>,
+    manualClock?: RegistryDeps["manualClock"],
+  ) {
+    this.#manualClock = manualClock;
     this.#native = native;
     this.#config = config;
     this.#actors = actors;
@@ -53,7 +61,13 @@ export class EmbeddedHost {
 
   /** Drains all actors and resolves when everything is on disk. Idempotent. */
   shutdown(): Promise<void> {
-    this.#closing ??= this.#stop();
+    this.#closing ??= this.#stop((registry) => registry.shutdown());
+    return this.#closing;
+  }
+
+  /** Ends as a crash of the process would: no hooks, no last saves. For tests. */
+  crash(): Promise<void> {
+    this.#closing ??= this.#stop((registry) => registry.crash());
     return this.#closing;
   }
 
@@ -80,10 +94,11 @@ export class EmbeddedHost {
       dataDir,
       ...(region !== undefined && { region }),
       ...limits,
+      ...manualClockConfig(this.#manualClock),
     };
   }
 
-  async #stop(): Promise<void> {
+  async #stop(end: (registry: NativeRegistry) => Promise<void>): Promise<void> {
     forget(this.#close);
     let registry: NativeRegistry | undefined;
     try {
@@ -92,8 +107,14 @@ export class EmbeddedHost {
       // It never opened; whoever opened it has the error.
       return;
     }
-    if (registry !== undefined) await fromNativePromise(() => registry.shutdown());
+    if (registry !== undefined) await fromNativePromise(() => end(registry));
   }
+}
+
+function manualClockConfig(clock: RegistryDeps["manualClock"]): Partial<EmbeddedConfig> {
+  if (clock === undefined) return {};
+  const { startMs } = clock;
+  return { clock: "manual", ...(startMs !== undefined && { clockStartMs: startMs }) };
 }
 
 /** The callbacks of all actors; what cannot be stored in a definition throws here. */

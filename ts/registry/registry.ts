@@ -45,7 +45,12 @@ export interface ServerlessHandler {
 export interface RegistryDeps {
   readonly native: () => NativeModule;
   readonly codec: Codec;
+  /** A clock that stands still unless it is moved, from here (ms since 1970; default now). */
+  readonly manualClock?: { readonly startMs: number | undefined };
 }
+
+/** @internal The host behind a registry, for the test kit. */
+export let hostOf: (registry: Registry<any>) => EmbeddedHost;
 
 export class Registry<A extends Actors> implements RegistryLike {
   readonly config: RegistryConfigInput<A>;
@@ -56,6 +61,10 @@ export class Registry<A extends Actors> implements RegistryLike {
   #client: Client<Registry<A>> | undefined;
   #listening: Promise<Listener> | undefined;
 
+  static {
+    hostOf = (registry) => registry.#host;
+  }
+
   /** @internal Use {@link setup}. */
   constructor(config: RegistryConfigInput<A>, deps: RegistryDeps) {
     this.#settings = registryConfig(config);
@@ -63,7 +72,7 @@ export class Registry<A extends Actors> implements RegistryLike {
     this.#codec = deps.codec;
     this.#log = this.#settings.baseLogger ?? defaultLogger(this.#settings.logLevel);
     const types = actorTypes(this.#services(deps));
-    this.#host = new EmbeddedHost(deps.native, this.#settings, types);
+    this.#host = new EmbeddedHost(deps.native, this.#settings, types, deps.manualClock);
   }
 
   /** Starts to listen in the background; a failure is logged and sets the exit code. */

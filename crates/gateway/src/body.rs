@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use greenroom_core::Clock;
 use greenroom_core::actor::messages::BodyStream;
+use greenroom_core::actor::work::ActorWorkRegion;
 use greenroom_error::{Error, Result, code};
 use greenroom_wire::client_protocol::Frame;
 use http_body::{Body, SizeHint};
@@ -170,6 +171,8 @@ struct Stream {
     uploading: Option<Uploading>,
     /// Tells user code when the client goes before the end.
     abandoned: Option<DropGuard>,
+    /// Keeps the actor awake as long as its answer goes on.
+    _region: Option<ActorWorkRegion>,
 }
 
 impl Default for Kind {
@@ -205,12 +208,13 @@ impl ReplyBody {
     pub(crate) fn stream(
         chunks: BodyStream,
         uploading: Option<Uploading>,
-        abandoned: DropGuard,
+        (abandoned, region): (DropGuard, Option<ActorWorkRegion>),
     ) -> Self {
         Self(Kind::Stream(Box::new(Stream {
             chunks,
             uploading,
             abandoned: Some(abandoned),
+            _region: region,
         })))
     }
 }
@@ -355,7 +359,7 @@ mod tests {
 
     fn stream_of(chunks: BodyStream) -> (tokio_util::sync::CancellationToken, ReplyBody) {
         let token = tokio_util::sync::CancellationToken::new();
-        let body = ReplyBody::stream(chunks, None, token.clone().drop_guard());
+        let body = ReplyBody::stream(chunks, None, (token.clone().drop_guard(), None));
         (token, body)
     }
 

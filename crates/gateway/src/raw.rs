@@ -96,6 +96,7 @@ impl RawCall<'_> {
             body: given.body,
             stream: given.stream,
             cancelled: cancelled.clone(),
+            region: None,
         })
     }
 
@@ -162,7 +163,9 @@ impl RawCall<'_> {
         let is_bodiless = self.method == Method::HEAD
             || matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let body = match response.stream {
-            Some(chunks) if !is_bodiless => ReplyBody::stream(chunks, uploading, abandoned),
+            Some(chunks) if !is_bodiless => {
+                ReplyBody::stream(chunks, uploading, (abandoned, response.region))
+            }
             _ => {
                 abandoned.disarm();
                 if is_bodiless {

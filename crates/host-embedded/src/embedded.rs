@@ -206,6 +206,17 @@ impl EmbeddedHost {
         self.shared().crash().await;
     }
 
+    /// True while a database has work. For tests that move a clock by hand, as
+    /// the next.
+    pub fn is_writing(&self) -> bool {
+        self.shared().store.is_busy()
+    }
+
+    /// True while an actor is on its way up or down, or fires its schedules.
+    pub fn is_changing(&self) -> bool {
+        self.shared().registry.is_changing()
+    }
+
     /// Actors that are awake, or on their way up or down.
     pub fn awake_count(&self) -> usize {
         self.shared().registry.instance_count()

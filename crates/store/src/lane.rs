@@ -37,6 +37,8 @@ fn run(shared: &Shared) {
         let parked_writes = take_turn(shared, &slot);
         if slot.end_turn(parked_writes) {
             shared.reschedule(slot);
+        } else {
+            shared.rest();
         }
     }
     // Every lane helps to close what is left; the last one to leave reports.

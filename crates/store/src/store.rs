@@ -6,7 +6,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 
@@ -70,6 +70,11 @@ impl Store {
         self.0.shared.pool.open_count()
     }
 
+    /// True while a database has work that waits or runs.
+    pub fn is_busy(&self) -> bool {
+        self.0.shared.scheduled.load(Ordering::SeqCst) > 0
+    }
+
     /// Refuses new work, finishes what waits, closes every database and ends the
     /// lanes. Handles answer `sqlite/closed` from here on. A second call waits
     /// for the first.
@@ -91,6 +96,8 @@ pub(crate) struct Shared {
     pub(crate) pool: Pool,
     ready: Mutex<VecDeque<Arc<Slot>>>,
     ready_changed: Condvar,
+    /// Slots in `ready` or in the hands of a lane.
+    scheduled: AtomicUsize,
     closing: AtomicBool,
     slots: Mutex<HashMap<Arc<Path>, Weak<Slot>>>,
     template: OnceLock<Box<[u8]>>,
@@ -106,6 +113,7 @@ impl Shared {
             pool: Pool::new(options.max_open.max(1)),
             ready: Mutex::default(),
             ready_changed: Condvar::new(),
+            scheduled: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
             slots: Mutex::default(),
             template: OnceLock::new(),
@@ -150,9 +158,15 @@ impl Shared {
         if self.is_closing() {
             return Err(closed());
         }
+        self.scheduled.fetch_add(1, Ordering::SeqCst);
         ready.push_back(slot);
         self.ready_changed.notify_one();
         Ok(())
+    }
+
+    /// Notes that a slot has no more work.
+    pub(crate) fn rest(&self) {
+        self.scheduled.fetch_sub(1, Ordering::SeqCst);
     }
 
     /// Puts a slot back that has more work. Also while closing: what was

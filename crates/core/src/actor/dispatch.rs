@@ -168,7 +168,11 @@ impl ActorTask {
                 send.region = Some(region.carrying(permit));
                 ActorEvent::QueueSend(send)
             }
-            DispatchCommand::Http { request, reply } => ActorEvent::HttpRequest { request, reply },
+            DispatchCommand::Http { mut request, reply } => {
+                let region = self.ctx.begin_work(ActorWorkKind::HttpRequest);
+                request.region = Some(region.carrying(permit));
+                ActorEvent::HttpRequest { request, reply }
+            }
             DispatchCommand::OpenWebSocket {
                 conn,
                 ws,

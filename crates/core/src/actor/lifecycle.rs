@@ -97,10 +97,9 @@ pub fn on_start(state: LifecycleState) -> OnStart {
         LifecycleState::Started => OnStart::Refuse(&code::ACTOR_INVALID_OPERATION),
         LifecycleState::SleepGrace
         | LifecycleState::SleepFinalize
-        | LifecycleState::DestroyGrace => OnStart::Refuse(&code::ACTOR_STOPPING),
-        LifecycleState::Destroying | LifecycleState::Terminated => {
-            OnStart::Refuse(&code::ACTOR_DESTROYING)
-        }
+        | LifecycleState::DestroyGrace
+        | LifecycleState::Destroying
+        | LifecycleState::Terminated => OnStart::Refuse(&code::ACTOR_STOPPING),
     }
 }
 

@@ -128,6 +128,9 @@ pub struct Request {
     pub stream: Option<BodyStream>,
     /// Fires when the requester went away.
     pub cancelled: tokio_util::sync::CancellationToken,
+    /// Counts a request to user code as running work, from acceptance; to be
+    /// passed on to its [`Response`].
+    pub region: Option<ActorWorkRegion>,
 }
 
 impl Request {
@@ -140,6 +143,7 @@ impl Request {
             body: Bytes::new(),
             stream: None,
             cancelled: self.cancelled.clone(),
+            region: None,
         }
     }
 
@@ -162,6 +166,8 @@ pub struct Response {
     pub body: Bytes,
     /// Set when the body follows in chunks; `body` is then empty.
     pub stream: Option<BodyStream>,
+    /// That of the request: to be dropped when the body has ended.
+    pub region: Option<ActorWorkRegion>,
 }
 
 /// One action call.

@@ -29,7 +29,13 @@ mod startup;
 mod state;
 pub mod state_transaction;
 mod storage_turns;
+#[cfg(test)]
+mod table_events;
+#[cfg(test)]
+mod table_tests;
 pub(crate) mod task;
+#[cfg(test)]
+mod task_fixture;
 mod timers;
 pub mod work;
 

@@ -47,6 +47,24 @@ pub(crate) struct PersistenceOutcome {
 }
 
 impl PendingPersistence {
+    /// A state save that has ended like this.
+    #[cfg(test)]
+    pub(super) fn finished(result: Result<Written>) -> Self {
+        Self {
+            operation: Box::pin(std::future::ready(result)),
+            kind: Some(Kind::StateSave),
+        }
+    }
+
+    /// A state save that never ends.
+    #[cfg(test)]
+    pub(super) fn hanging() -> Self {
+        Self {
+            operation: Box::pin(std::future::pending()),
+            kind: Some(Kind::StateSave),
+        }
+    }
+
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<PersistenceOutcome> {
         self.operation
             .as_mut()

@@ -1,126 +1,52 @@
-//! The order of [`Wake`]s, on a task whose inboxes are all full at once.
+//! The order of [`Wake`]s, on tasks to which everything has happened at once.
 
 use std::future::poll_fn;
-use std::sync::Arc;
 use std::task::Poll;
 
-use greenroom_error::Result;
-use greenroom_store::{Database, Store, StoreOptions};
-use greenroom_wire::{ActorId, ActorKey};
-use tokio::sync::mpsc;
+use greenroom_error::Error;
 
-use crate::actor::context::{ActorContext, ContextParts, Identity};
-use crate::actor::factory::{ActorEvents, ActorFactory};
+use crate::actor::deltas::Written;
 use crate::actor::lifecycle::LifecycleState;
 use crate::actor::messages::{DispatchCommand, LifecycleCommand, LifecycleEvent};
-use crate::actor::task::{ActorTask, Inboxes, StartPhase, Wake};
+use crate::actor::persistence::PendingPersistence;
+use crate::actor::task::{AdapterExit, Wake};
+use crate::actor::task_fixture::Rig;
 use crate::actor::timers::TimerKind;
-use crate::actor::work::WorkRegistry;
-use crate::actor::{DispatchSender, ProcessPending, dispatch_channel};
-use crate::clock::{Clock, ManualClock};
-use crate::config::ActorConfig;
-use crate::host::{ActorRef, ClientEndpoint, HibernationId, Host, HostFuture};
 use crate::reply::Reply;
 
-struct Nowhere(Store);
-
-impl Host for Nowhere {
-    fn open_storage(&self, actor: ActorRef) -> Result<Database> {
-        Ok(self.0.database(actor.actor_id.to_string()))
-    }
-    fn set_alarm(&self, _: ActorRef, _: Option<i64>) -> HostFuture<Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
-    fn request_sleep(&self, _: ActorRef) {}
-    fn request_stop(&self, _: ActorRef, _: Option<String>) {}
-    fn region(&self) -> String {
-        String::new()
-    }
-    fn client_endpoint(&self) -> ClientEndpoint {
-        ClientEndpoint::default()
-    }
-    fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _: u16) {}
-}
-
-struct Full {
-    task: ActorTask,
-    _lifecycle: mpsc::UnboundedSender<LifecycleCommand>,
-    _dispatch: DispatchSender,
-    _time: ManualClock,
-}
-
-/// A started task in which everything has happened already.
-#[expect(clippy::disallowed_methods, reason = "a test's own queues")]
-fn everything_at_once(state: LifecycleState) -> Full {
-    let (clock, time) = Clock::manual(0);
-    let factory = Arc::new(ActorFactory::new(ActorConfig::default(), |_| async {
-        Ok(())
+/// Everything that can happen to a task, happened; the lowest first.
+async fn let_everything_happen(rig: &mut Rig) {
+    let now = rig.ctx.clock().now();
+    rig.task.timers.arm(TimerKind::Sleep, now);
+    rig.task.timers.arm(TimerKind::Save, now);
+    rig.task.timers.set_alarm(Some(0));
+    rig.task.persistence.running = Some(PendingPersistence::finished(Ok(Written::Yes)));
+    rig.task.adapter = Some(tokio::spawn(async {
+        Err::<(), _>(Error::internal("over"))
     }));
-    let actor = ActorRef {
-        actor_id: ActorId::generate(),
-        generation: 1,
-    };
-    let host: Arc<dyn Host> = Arc::new(Nowhere(Store::new(StoreOptions::default())));
-    let sql = host.open_storage(actor).expect("lazy handle");
-    let work = WorkRegistry::new(clock.clone());
-    let (lifecycle, lifecycle_inbox) = mpsc::unbounded_channel();
-    let (lifecycle_events, events_inbox) = mpsc::unbounded_channel();
-    let (actor_events, adapter_inbox) = mpsc::unbounded_channel();
-    let (dispatch, dispatch_inbox) = dispatch_channel(9, Arc::clone(&work), ProcessPending::new(9));
-    let ctx = ActorContext::new(ContextParts {
-        identity: Identity {
-            actor,
-            name: "a".into(),
-            key: ActorKey::new(["k"]).expect("short key"),
-            region: String::new(),
-        },
-        factory: Arc::clone(&factory),
-        clock: clock.clone(),
-        host,
-        sql,
-        input: None,
-        work,
-        lifecycle_events,
-        actor_events,
-    });
-    let mut task = ActorTask::new(
-        ctx.clone(),
-        factory,
-        Inboxes {
-            lifecycle: lifecycle_inbox,
-            events: events_inbox,
-            dispatch: dispatch_inbox,
-            adapter: ActorEvents::new(adapter_inbox),
-        },
-    );
-    task.state = state;
-    task.start = StartPhase::Done;
-    let now = clock.now();
-    task.timers.arm(TimerKind::Sleep, now);
-    task.timers.arm(TimerKind::Save, now);
-    task.timers.arm_grace(now);
-    task.timers.set_alarm(Some(0));
-    dispatch.send(DispatchCommand::WorkflowHistory {
-        reply: Reply::ignored(),
-    });
-    ctx.0.work.poke_always();
-    assert!(ctx.send_lifecycle_event(LifecycleEvent::SleepTick));
+    tokio::task::yield_now().await;
+    if let Some(dispatch) = &rig.dispatch {
+        dispatch.send(DispatchCommand::WorkflowHistory {
+            reply: Reply::ignored(),
+        });
+    }
+    rig.task.timers.arm_grace(now);
+    rig.ctx.0.work.poke_always();
+    assert!(rig.ctx.send_lifecycle_event(LifecycleEvent::SleepTick));
     let alarm = LifecycleCommand::FireAlarm {
         reply: Reply::ignored(),
     };
-    assert!(lifecycle.send(alarm).is_ok());
-    Full {
-        task,
-        _lifecycle: lifecycle,
-        _dispatch: dispatch,
-        _time: time,
-    }
+    assert!(
+        rig.lifecycle
+            .as_ref()
+            .is_some_and(|l| l.send(alarm).is_ok())
+    );
 }
 
-async fn order(mut full: Full) -> Vec<&'static str> {
+async fn order(rig: &mut Rig) -> Vec<&'static str> {
     let mut order = Vec::new();
     loop {
-        let next = poll_fn(|cx| Poll::Ready(full.task.poll_next(cx))).await;
+        let next = poll_fn(|cx| Poll::Ready(rig.task.poll_next(cx))).await;
         let Poll::Ready(wake) = next else {
             return order;
         };
@@ -131,13 +57,17 @@ async fn order(mut full: Full) -> Vec<&'static str> {
             Wake::GraceDeadline => "grace deadline",
             Wake::Dispatch(_) => "dispatch",
             Wake::StartupReady(_) => "startup",
-            Wake::AdapterExited(_) => "adapter",
+            Wake::AdapterExited(AdapterExit::Returned(Err(_))) => "adapter",
+            Wake::AdapterExited(_) => "adapter ended otherwise",
             Wake::Persisted(_) => "persisted",
             Wake::Timer(TimerKind::Save) => "save timer",
             Wake::Timer(TimerKind::Sleep) => "sleep timer",
             Wake::AlarmDue => "alarm",
             Wake::InboxClosed(_) => "closed",
         });
+        if order.last() == Some(&"adapter") {
+            rig.task.adapter = None;
+        }
     }
 }
 
@@ -149,16 +79,54 @@ async fn each_class_overtakes_the_lower_ones_whatever_arrived_first() {
         "activity",
         "grace deadline",
         "dispatch",
+        "adapter",
+        "persisted",
         "alarm",
         "save timer",
         "sleep timer",
     ];
     for state in LifecycleState::ALL {
-        let got = order(everything_at_once(state)).await;
+        let mut rig = Rig::in_state(state);
+        let_everything_happen(&mut rig).await;
+        let got = order(&mut rig).await;
         let expected: Vec<_> = expected
             .into_iter()
             .filter(|what| *what != "dispatch" || state.reads_dispatch())
             .collect();
         assert_eq!(got, expected, "{state:?}");
     }
+}
+
+#[tokio::test]
+async fn while_the_preamble_runs_commands_and_client_work_wait_and_nothing_else_does() {
+    let mut rig = Rig::starting();
+    let_everything_happen(&mut rig).await;
+    if let Some((_, ready)) = rig.started.take() {
+        ready.send(Ok(()));
+    }
+    let expected = ["lifecycle event", "activity", "grace deadline", "startup"];
+    let mut got = Vec::new();
+    for _ in 0..expected.len() {
+        let next = poll_fn(|cx| rig.task.poll_next(cx)).await;
+        got.push(match next {
+            Wake::Event(_) => "lifecycle event",
+            Wake::Activity => "activity",
+            Wake::GraceDeadline => "grace deadline",
+            Wake::StartupReady(Ok(())) => "startup",
+            _ => "something else",
+        });
+    }
+    assert_eq!(got, expected);
+}
+
+#[tokio::test]
+async fn a_save_in_flight_holds_the_save_timer_and_nothing_else() {
+    let mut rig = Rig::in_state(LifecycleState::Started);
+    rig.task.persistence.running = Some(PendingPersistence::hanging());
+    let now = rig.ctx.clock().now();
+    rig.task.timers.arm(TimerKind::Save, now);
+    rig.task.timers.arm(TimerKind::Sleep, now);
+    assert_eq!(order(&mut rig).await, ["sleep timer"]);
+    rig.task.persistence.running = None;
+    assert_eq!(order(&mut rig).await, ["save timer"]);
 }

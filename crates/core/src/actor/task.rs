@@ -148,11 +148,15 @@ impl ActorTask {
             LiveExit::Shutdown(reason) => {
                 let result = Box::pin(self.run_shutdown(reason)).await;
                 self.transition_to(LifecycleState::Terminated);
+                self.end_inboxes();
                 if let Some((_, reply)) = self.stopping.take() {
                     reply.send(result.map_err(|error| self.ctx.attach_actor(error)));
                 }
             }
-            LiveExit::Terminated => Box::pin(self.run_terminated()).await,
+            LiveExit::Terminated => {
+                Box::pin(self.run_terminated()).await;
+                self.end_inboxes();
+            }
         }
     }
 
@@ -214,7 +218,7 @@ impl ActorTask {
         self.timers.poll_other(cx, saving).map(Wake::Timer)
     }
 
-    async fn handle(&mut self, wake: Wake) -> Option<LiveExit> {
+    pub(super) async fn handle(&mut self, wake: Wake) -> Option<LiveExit> {
         match wake {
             Wake::Lifecycle(command) => self.handle_lifecycle(command).await,
             Wake::Event(event) => {
@@ -401,6 +405,33 @@ impl ActorTask {
             let refusal = self.ctx.refusal();
             refusal.unwrap_or_else(|| Error::new(&code::ACTOR_STOPPING))
         });
+    }
+
+    /// Answers what came after the loop was left: a stop is carried out, nothing
+    /// is due any more, and nothing starts or is saved again.
+    pub(super) fn end_inboxes(&mut self) {
+        self.refuse_leftovers();
+        self.lifecycle_inbox.close();
+        while let Ok(command) = self.lifecycle_inbox.try_recv() {
+            match command {
+                LifecycleCommand::Start { reply } => {
+                    reply.refuse(self.ctx.attach_actor(Error::new(&code::ACTOR_STOPPING)));
+                }
+                LifecycleCommand::Stop { reply, .. } | LifecycleCommand::FireAlarm { reply } => {
+                    reply.send(Ok(()));
+                }
+                LifecycleCommand::Abandon => {}
+            }
+        }
+        self.lifecycle_events.close();
+        while let Ok(event) = self.lifecycle_events.try_recv() {
+            if let LifecycleEvent::WorkflowFlushRequested { reply, .. } = event {
+                reply.refuse(Error::new(&code::ACTOR_NOT_READY));
+            }
+        }
+        for (_, reply) in self.persistence.workflow_queue.drain(..) {
+            reply.refuse(Error::new(&code::ACTOR_NOT_READY));
+        }
     }
 }
 

@@ -60,6 +60,7 @@ impl RequestHead {
             body: self.body.clone(),
             stream: None,
             cancelled: cancelled.clone(),
+            region: None,
         })
     }
 }

@@ -114,6 +114,17 @@ impl RegistryDispatcher {
         self.instances.lock().values().map(Vec::len).sum()
     }
 
+    /// True while an instance is on its way up or down, or its schedules fire.
+    pub fn is_changing(&self) -> bool {
+        let instances = self.instances.lock();
+        let mut all = instances.values().flatten();
+        all.any(|instance| match &*instance.phase.borrow() {
+            Phase::Starting | Phase::Stopping(..) => true,
+            Phase::Active(handle) => handle.ctx().alarms_busy(),
+            Phase::Gone => false,
+        })
+    }
+
     /// Ids with an instance in this process.
     pub fn instance_refs(&self) -> Vec<ActorRef> {
         let instances = self.instances.lock();
@@ -155,8 +166,9 @@ impl RegistryDispatcher {
         }
     }
 
-    /// Starts one generation and resolves when it takes work. Fails with the
-    /// start's own error; nothing of the instance is then left.
+    /// Starts one generation and resolves when it takes work; an older one that is
+    /// still stopping is waited for. Fails with the start's own error; nothing of
+    /// the instance is then left.
     pub async fn start_actor(
         self: &Arc<Self>,
         host: Arc<dyn Host>,
@@ -170,7 +182,9 @@ impl RegistryDispatcher {
             )
         })?;
         let sql = host.open_storage(actor)?;
-        self.claim(actor)?;
+        while let Some(older) = self.claim(actor)? {
+            self.gone(older).await;
+        }
         // No await until the task is spawned: from then on the task's end, and
         // nothing else, frees the entry, even if this future is dropped.
         let (task, handle) = self.build(start, factory, host, sql);
@@ -239,7 +253,9 @@ impl RegistryDispatcher {
         (task, ActorHandle::new(ctx, lifecycle, dispatch))
     }
 
-    fn claim(&self, actor: ActorRef) -> Result<()> {
+    /// Takes the id for one generation. Not before every older one is gone: two
+    /// would share a database, and the older one closes it. That one is returned.
+    fn claim(&self, actor: ActorRef) -> Result<Option<ActorRef>> {
         let mut instances = self.instances.lock();
         let generations = instances.entry(actor.actor_id).or_default();
         if generations
@@ -251,11 +267,17 @@ impl RegistryDispatcher {
                 json!({ "operation": "start", "reason": "this or a newer generation exists" }),
             ));
         }
+        if let Some(older) = generations.first() {
+            return Ok(Some(ActorRef {
+                generation: older.generation,
+                ..actor
+            }));
+        }
         generations.push(Instance {
             generation: actor.generation,
             phase: watch::Sender::new(Phase::Starting),
         });
-        Ok(())
+        Ok(None)
     }
 
     /// Publishes a phase of a generation that is still in the map.
@@ -365,7 +387,11 @@ impl RegistryDispatcher {
         };
         let (answer, answered) = reply();
         handle.send_lifecycle(LifecycleCommand::FireAlarm { reply: answer });
-        answered.result().await
+        match answered.result().await {
+            // Too late for this generation: what is due is the next one's.
+            Err(error) if error.is(&code::ACTOR_DROPPED_REPLY) && !handle.ctx().started() => Ok(()),
+            answer => answer,
+        }
     }
 }
 

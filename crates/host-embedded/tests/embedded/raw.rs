@@ -37,6 +37,7 @@ fn text(status: u16, body: impl Into<Bytes>) -> Response {
         headers: vec![("x-from".to_owned(), "user".to_owned())],
         body: body.into(),
         stream: None,
+        region: None,
     }
 }
 

@@ -93,9 +93,18 @@ const LONG = { GREENROOM_LONG: "1", GREENROOM_CRASH_ROUNDS: "50" };
 export const crashTests = ({ long }) => nodeRunner(process.execPath, "__test__/crash", long ? LONG : {});
 export const enduranceTests = ({ long }) => nodeRunner(process.execPath, "__test__/endurance", long ? LONG : {});
 
+/** A browser for the suite's pages, where this may install one; without one they are left out. */
+async function installBrowser() {
+  if (!process.env.CI || process.getuid?.() !== 0) return;
+  if ((await has("chromium", "--version")) || !(await has("apt-get", "--version"))) return;
+  await run("apt-get", ["update", "-qq"]);
+  await run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "chromium"], { output: "keep" });
+}
+
 /** The published client, unmodified, under the Node.js it asks for, against a server under this one. */
 export async function compatTests() {
   await installPackages("compat");
+  await installBrowser();
   const { nodeBinary } = await import("../../compat/lib/nodes.mjs");
   return nodeRunner(nodeBinary(22), "compat", { GREENROOM_SERVER_NODE: process.execPath });
 }

@@ -17,7 +17,7 @@ const RUST_INPUTS = [
   "src",
   "crates",
 ];
-const TS_INPUTS = ["ts", "tsconfig.json", "package.json", "native.d.ts"];
+const TS_INPUTS = ["ts", "tsconfig.json", "package.json", "native.d.ts", "scripts/bundle.mjs"];
 
 const at = (...parts) => join(root, ...parts);
 const stamp = (name) => at("target", "stamps", name);
@@ -61,7 +61,7 @@ async function buildTypeScript() {
   const task = {
     stampFile: stamp("ts"),
     mark: fingerprint(root, TS_INPUTS),
-    outputs: () => [at("lib", "index.js"), at("lib", "index.d.ts")],
+    outputs: () => [at("lib", "index.js"), at("lib", "index.d.ts"), at("lib", "client", "browser.mjs")],
   };
   await unlessFresh(task, () => step("Compile the TypeScript layer", () => npmScript("build:ts")));
 }

@@ -58,6 +58,8 @@ impl Fetch {
             headers,
             body,
             stream,
+            // The host's gateway has counted it.
+            region: _,
         } = tokio::select! {
             answered = host.fetch(request) => answered?,
             () = self.cancelled.cancelled() => {
@@ -132,6 +134,7 @@ impl CoreRegistry {
             body: request.body.map_or_else(Bytes::new, |body| body.0),
             stream,
             cancelled: cancelled.clone(),
+            region: None,
         };
         Ok(LocalFetch(Arc::new(Fetch {
             registry: Arc::clone(&self.0),

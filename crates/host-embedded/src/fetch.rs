@@ -45,6 +45,8 @@ impl EmbeddedHost {
             headers: headers.collect(),
             body: Bytes::new(),
             stream: None,
+            // The gateway counts the request until its body has ended.
+            region: None,
         };
         if body.is_end_stream() {
             return Ok(response);

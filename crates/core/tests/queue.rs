@@ -383,6 +383,41 @@ async fn a_run_handler_parked_on_the_queue_lets_the_actor_sleep() {
     world.stop(StopReason::SleepIntent).await.expect("stop");
     let error = run.await.expect("task").expect_err("aborted");
     assert!(error.is(&code::ACTOR_ABORTED));
+    assert_eq!(
+        world.asked.try_recv().ok(),
+        None,
+        "nothing is there to wake for"
+    );
+}
+
+#[tokio::test]
+async fn a_message_for_a_receiver_that_the_end_cut_off_wakes_the_actor_again() {
+    for (name, wakes) in [("jobs", true), ("notes", false)] {
+        let mut world = World::new();
+        let ctx = world.start().await.expect("start").ctx().clone();
+        let parked = {
+            let ctx = ctx.clone();
+            tokio::spawn(async move { ctx.queue_next_batch(receive(&["jobs"], 1)).await })
+        };
+        while ctx.work_counts().queue_waits == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Sent by the part of the actor that cleans up, after the receiver left.
+        let sender = ctx.clone();
+        let sent = tokio::spawn(async move {
+            sender.abort_signal().cancelled().await;
+            sender.queue_send(message(name, b"late")).await
+        });
+        world.stop(StopReason::SleepIntent).await.expect("stop");
+        assert!(parked.await.expect("task").is_err());
+        sent.await.expect("task").expect("stored");
+        let alarm = Asked::Alarm(Some(world.clock.now_ms()));
+        assert_eq!(
+            world.asked.try_recv().ok(),
+            wakes.then_some(alarm),
+            "{name}"
+        );
+    }
 }
 
 #[tokio::test]

@@ -91,6 +91,15 @@ impl AlarmBell {
         self.notify.notify_one();
     }
 
+    /// An actor came to rest: an alarm that rang while it was on its way there need
+    /// not wait any longer.
+    pub(crate) fn came_to_rest(&self, id: ActorId, now: Instant) {
+        if let Some(entry) = self.handed_over.lock().get_mut(&id) {
+            entry.again = entry.again.map(|_| now);
+            self.notify.notify_one();
+        }
+    }
+
     /// Forgets what is not overdue any more, and finds when to look again.
     fn next_again(&self) -> Option<Instant> {
         let handed_over = self.handed_over.lock();

@@ -85,6 +85,10 @@ impl Directory {
         store::Directory::open(path).await.map(Self)
     }
 
+    pub(crate) fn is_busy(&self) -> bool {
+        self.0.is_busy()
+    }
+
     pub(crate) async fn get_or_create(&self, new: NewActor) -> Result<(ActorRecord, bool)> {
         let (row, created) = self.0.get_or_create(new.into_row()).await?;
         Ok((row.try_into()?, created))

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom_core::{
-    ActionCall, ActorFactory, ActorHandle, ClientEndpoint, Clock, RegistryDispatcher,
+    ActionCall, ActorFactory, ActorHandle, ClientEndpoint, Clock, QueueSendResult,
+    RegistryDispatcher,
 };
 use greenroom_error::{Error, Result};
 use greenroom_gateway::{Gateway, LiveActor};
@@ -130,6 +131,27 @@ impl EmbeddedHost {
         }
     }
 
+    /// Sends a queue message, whose name is the call's and whose body its `args`;
+    /// with `wait`, until it is completed.
+    ///
+    /// # Errors
+    /// As [`action`](Self::action), and those of the queue.
+    pub async fn queue_send(
+        &self,
+        target: &Target,
+        call: &ActionCall,
+        wait: bool,
+        timeout_ms: Option<u64>,
+    ) -> Result<QueueSendResult> {
+        let mut actor = LiveActor::acquire(Seeker::new(&**self.shared(), target)).await?;
+        loop {
+            let answer = actor.handle().queue_send(call, wait, timeout_ms).await;
+            if let Some(result) = actor.settle(answer).await {
+                return result;
+            }
+        }
+    }
+
     /// Wakes the actor and waits until it takes work.
     ///
     /// # Errors
@@ -206,15 +228,10 @@ impl EmbeddedHost {
         self.shared().crash().await;
     }
 
-    /// True while a database has work. For tests that move a clock by hand, as
-    /// the next.
+    /// True while something is on its way to or from disk. For tests that move a
+    /// clock by hand.
     pub fn is_writing(&self) -> bool {
-        self.shared().store.is_busy()
-    }
-
-    /// True while an actor is on its way up or down, or fires its schedules.
-    pub fn is_changing(&self) -> bool {
-        self.shared().registry.is_changing()
+        self.shared().store.is_busy() || self.shared().directory.is_busy()
     }
 
     /// Actors that are awake, or on their way up or down.

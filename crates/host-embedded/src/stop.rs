@@ -60,6 +60,8 @@ impl Shared {
 
     /// An instance is gone and the actor goes on to exist.
     async fn rest(&self, resident: &Arc<Resident>, crash: Option<String>) {
+        // One that crashed keeps its pause.
+        let slept = crash.is_none();
         match crash {
             None => {
                 let now = self.clock().now_ms();
@@ -78,6 +80,9 @@ impl Shared {
             }
         }
         self.settle(resident).await;
+        if slept {
+            self.bell.came_to_rest(resident.id, self.clock().now());
+        }
     }
 
     /// Without an instance: asleep, or on to the end if a destroy was asked for.

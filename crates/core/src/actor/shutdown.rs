@@ -175,7 +175,10 @@ impl ActorTask {
                     Ok(())
                 }
                 Step::SettleAlarm => match reason {
-                    ShutdownKind::Sleep => self.ctx.settle_alarm().await,
+                    ShutdownKind::Sleep => {
+                        let looked = self.ctx.wake_for_cut_off_receivers().await;
+                        self.ctx.settle_alarm().await.and(looked)
+                    }
                     ShutdownKind::Destroy => self.ctx.clear_alarm().await,
                 },
                 Step::CloseDatabase => self.close_database().await,

@@ -187,15 +187,22 @@ impl ActorHandle {
         self.finish(answer)
     }
 
-    /// Sends a queue message over a transient connection.
+    /// Sends a queue message over a transient connection. A generation that is
+    /// leaving takes none: its receivers have gone, and what it stored would wait
+    /// for somebody to wake the actor.
     pub async fn queue_send(
         &self,
         call: &ActionCall,
         wait: bool,
         timeout_ms: Option<u64>,
     ) -> Answer<QueueSendResult> {
-        if let Some(error) = self.refusal() {
-            return Answer::Refused(error);
+        let leaving = || {
+            self.ctx
+                .aborted()
+                .then(|| Error::new(&code::ACTOR_STOPPING))
+        };
+        if let Some(error) = self.refusal().or_else(leaving) {
+            return self.finish(Answer::Refused(error));
         }
         let span = self.ctx.config().action_timeout;
         let work = self.queue_send_unbounded(call, wait, timeout_ms);

@@ -114,17 +114,6 @@ impl RegistryDispatcher {
         self.instances.lock().values().map(Vec::len).sum()
     }
 
-    /// True while an instance is on its way up or down, or its schedules fire.
-    pub fn is_changing(&self) -> bool {
-        let instances = self.instances.lock();
-        let mut all = instances.values().flatten();
-        all.any(|instance| match &*instance.phase.borrow() {
-            Phase::Starting | Phase::Stopping(..) => true,
-            Phase::Active(handle) => handle.ctx().alarms_busy(),
-            Phase::Gone => false,
-        })
-    }
-
     /// Ids with an instance in this process.
     pub fn instance_refs(&self) -> Vec<ActorRef> {
         let instances = self.instances.lock();

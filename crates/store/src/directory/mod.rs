@@ -38,6 +38,11 @@ pub struct Directory {
 }
 
 impl Directory {
+    /// True while somebody waits for a call.
+    pub fn is_busy(&self) -> bool {
+        self.writer.is_busy()
+    }
+
     /// Opens the file, creating it and its folder if needed. It must be on a
     /// disk of this machine, and no other process may have it open.
     pub async fn open(path: impl Into<PathBuf>) -> Result<Self> {

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 
 use greenroom_error::{Error, Result, code};
@@ -38,6 +38,16 @@ pub(super) struct Writer {
     line: mpsc::Sender<Message>,
     thread: Arc<Mutex<Option<JoinHandle<()>>>>,
     leap: Leap,
+    /// Calls that somebody waits for.
+    awaited: Arc<AtomicUsize>,
+}
+
+struct Awaited<'a>(&'a AtomicUsize);
+
+impl Drop for Awaited<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 /// How many generations to leave out from now on. Grows by a whole line when a
@@ -88,7 +98,12 @@ impl Writer {
             line,
             thread: Arc::new(Mutex::new(Some(thread))),
             leap,
+            awaited: Arc::default(),
         })
+    }
+
+    pub(super) fn is_busy(&self) -> bool {
+        self.awaited.load(Ordering::SeqCst) > 0
     }
 
     pub(super) fn leap(&self) -> Leap {
@@ -107,6 +122,8 @@ impl Writer {
             value: None,
             reply: Some(reply),
         };
+        self.awaited.fetch_add(1, Ordering::SeqCst);
+        let _awaited = Awaited(&self.awaited);
         let message = Message::Call(Box::new(call));
         self.line.send(message).await.map_err(|_| closed())?;
         result.await.unwrap_or_else(|_| Err(panicked()))

@@ -38,7 +38,7 @@ pub use letters::LetterChoice;
 pub use message::QueueMessage;
 pub use policy::{Backoff, QueuePolicy};
 pub use receive::Receive;
-use waiting::ReceiverLine;
+use waiting::{CutOff, ReceiverLine};
 
 type Answer = Result<Option<Bytes>>;
 type Then = Box<dyn FnOnce(&ActorContext, Result<QueueWritten>) + Send>;
@@ -52,6 +52,7 @@ pub(crate) struct QueueRoom {
     leases_ended: AtomicBool,
     deliveries: Arc<Deliveries>,
     receivers: ReceiverLine,
+    cut_off: CutOff,
     /// When the next hidden message becomes visible.
     redelivery: watch::Sender<Option<i64>>,
     /// Senders that wait for completion, by message id.
@@ -62,6 +63,18 @@ pub(crate) struct QueueRoom {
 struct QueueOp {
     write: QueueWrite,
     then: Then,
+}
+
+impl QueueOp {
+    fn new(
+        write: QueueWrite,
+        then: impl FnOnce(&ActorContext, Result<QueueWritten>) + Send + 'static,
+    ) -> Self {
+        Self {
+            write,
+            then: Box::new(then),
+        }
+    }
 }
 
 impl Weigh for QueueOp {
@@ -83,6 +96,7 @@ impl QueueRoom {
             leases_ended: AtomicBool::new(false),
             deliveries: Arc::new(deliveries.collect()),
             receivers: ReceiverLine::default(),
+            cut_off: CutOff::default(),
             redelivery: watch::Sender::new(None),
             answers: Mutex::default(),
         }
@@ -276,10 +290,10 @@ impl ActorContext {
         write: QueueWrite,
         then: impl FnOnce(&ActorContext, Result<QueueWritten>) + Send + 'static,
     ) {
-        let op = QueueOp {
-            write,
-            then: Box::new(then),
-        };
+        self.queue_push(QueueOp::new(write, then));
+    }
+
+    fn queue_push(&self, op: QueueOp) {
         if !self.0.queue.pipe.push(op) {
             return;
         }

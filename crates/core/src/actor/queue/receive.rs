@@ -13,9 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::message::QueueMessage;
 use super::waiting::Place;
-use super::{timed_out, unexpected};
+use super::{QueueOp, timed_out, unexpected};
 use crate::actor::context::ActorContext;
-use crate::reply::{ReplyReceiver, reply};
+use crate::reply::{Reply, ReplyReceiver, reply};
 
 /// What to receive and how long to wait.
 #[derive(Clone, Debug, Default)]
@@ -97,7 +97,11 @@ impl ActorContext {
     /// Looks again whenever it is worth it; `None` after the timeout.
     async fn look_until(&self, receive: &Receive, take: Take) -> Result<Option<Parcel>> {
         let aborted = || Err(Error::new(&code::ACTOR_ABORTED));
-        if receive.cancelled.is_cancelled() || self.aborted() {
+        if receive.cancelled.is_cancelled() {
+            return aborted();
+        }
+        if self.aborted() {
+            self.0.queue.cut_off.note(&take.names);
             return aborted();
         }
         let deadline = receive.timeout.map(|span| self.clock().now() + span);
@@ -124,7 +128,10 @@ impl ActorContext {
                 biased;
                 () = self.worth_a_look(&place) => {}
                 () = receive.cancelled.cancelled() => return aborted(),
-                () = abort.cancelled() => return aborted(),
+                () = abort.cancelled() => {
+                    self.0.queue.cut_off.note(&take.names);
+                    return aborted();
+                }
                 () = timeout => return Ok(None),
             }
         }
@@ -174,25 +181,52 @@ impl ActorContext {
         }
     }
 
+    /// At the end of a generation: a message that a receiver was about to get when
+    /// the end cut it off wakes the next one.
+    pub(crate) async fn wake_for_cut_off_receivers(&self) -> Result<()> {
+        for names in self.0.queue.cut_off.take() {
+            let take = Take {
+                names,
+                count: 1,
+                mode: TakeMode::Look,
+            };
+            let (reply, looked) = reply();
+            let look = take_op(take, reply);
+            // Here and not as tracked work, which takes nothing any more.
+            if self.0.queue.pipe.push(look) {
+                self.flush_queue().await;
+            }
+            if looked.result().await?.taken.available {
+                self.redelivery_changed(Some(self.clock().now_ms()));
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+
     fn begin_take(&self, take: Take) -> ReplyReceiver<Parcel> {
         let (reply, taken) = reply();
-        self.queue_op(QueueWrite::Take(take), move |ctx, written| {
-            let parcel = written.and_then(|written| match written {
-                QueueWritten::Taken(mut taken) => {
-                    for buried in taken.buried.drain(..) {
-                        ctx.tell_buried(buried);
-                    }
-                    Ok(Parcel {
-                        ctx: ctx.clone(),
-                        taken,
-                    })
-                }
-                other => Err(unexpected(&other)),
-            });
-            reply.send(parcel);
-        });
+        self.queue_push(take_op(take, reply));
         taken
     }
+}
+
+fn take_op(take: Take, reply: Reply<Parcel>) -> QueueOp {
+    QueueOp::new(QueueWrite::Take(take), move |ctx, written| {
+        let parcel = written.and_then(|written| match written {
+            QueueWritten::Taken(mut taken) => {
+                for buried in taken.buried.drain(..) {
+                    ctx.tell_buried(buried);
+                }
+                Ok(Parcel {
+                    ctx: ctx.clone(),
+                    taken,
+                })
+            }
+            other => Err(unexpected(&other)),
+        });
+        reply.send(parcel);
+    })
 }
 
 /// Messages on their way to a receiver. Dropped undelivered, they go back.

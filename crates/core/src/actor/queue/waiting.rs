@@ -93,6 +93,33 @@ impl ReceiverLine {
     }
 }
 
+/// What receivers wanted that the end of the generation cut off. A message for
+/// one of them must not wait for the next wake by chance.
+#[derive(Default)]
+pub(crate) struct CutOff(Mutex<Vec<Arc<[String]>>>);
+
+/// Different wishes that are told apart; more of them count as "any message".
+const WISHES_MAX: usize = 16;
+
+impl CutOff {
+    pub(crate) fn note(&self, names: &Arc<[String]>) {
+        let mut wishes = self.0.lock();
+        if wishes.iter().any(|wish| wish.is_empty() || wish == names) {
+            return;
+        }
+        if names.is_empty() || wishes.len() >= WISHES_MAX {
+            wishes.clear();
+            wishes.push(Arc::default());
+        } else {
+            wishes.push(Arc::clone(names));
+        }
+    }
+
+    pub(crate) fn take(&self) -> Vec<Arc<[String]>> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
 /// A place in the line, given up when dropped.
 pub(crate) struct Place<'a> {
     line: &'a ReceiverLine,
@@ -172,6 +199,21 @@ mod tests {
         assert!(!is_signalled(&place));
         line.message_arrived("x");
         assert!(is_signalled(&place));
+    }
+
+    #[test]
+    fn wishes_that_were_cut_off_are_kept_once_and_in_bounds() {
+        let cut_off = CutOff::default();
+        for _ in 0..2 {
+            cut_off.note(&names(&["a"]));
+            cut_off.note(&names(&["a", "b"]));
+        }
+        assert_eq!(cut_off.take(), [names(&["a"]), names(&["a", "b"])]);
+        for number in 0..100 {
+            cut_off.note(&names(&[&number.to_string()]));
+        }
+        assert_eq!(cut_off.take(), [names(&[])]);
+        assert!(cut_off.take().is_empty());
     }
 
     #[test]

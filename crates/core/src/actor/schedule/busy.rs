@@ -15,10 +15,6 @@ impl Busy {
         BusyGuard(ctx.clone())
     }
 
-    pub(super) fn is_busy(&self) -> bool {
-        *self.0.borrow() > 0
-    }
-
     pub(super) async fn settled(&self) {
         // The sender is borrowed for as long: waiting cannot fail.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;

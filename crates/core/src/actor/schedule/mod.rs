@@ -296,11 +296,6 @@ impl ActorContext {
         }
     }
 
-    /// True while a schedule fires or a change of the alarm is on its way.
-    pub(crate) fn alarms_busy(&self) -> bool {
-        self.0.schedule.busy.is_busy()
-    }
-
     /// Resolves when no schedule fires, no change is on its way to disk or host,
     /// and the local timer is set. For tests that move a clock by hand.
     pub async fn alarms_settled(&self) {

@@ -199,6 +199,11 @@ export declare class CoreRegistry {
   /** Runs an action and resolves to its output. `args` is a CBOR array. */
   localAction(target: JsLocalTarget, name: string, args: Buffer, options?: JsLocalCallOptions | undefined | null): Promise<Buffer>
   /**
+   * Sends a queue message. Cancelling the signal ends the wait for its
+   * completion; the message stays.
+   */
+  localQueueSend(target: JsLocalTarget, name: string, body: Buffer, options?: JsLocalQueueSendOptions | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsQueueSendResult>
+  /**
    * The id behind a target; creates the actor if the target says so, and wakes
    * nobody.
    */
@@ -436,6 +441,14 @@ export declare class OutboundCall {
 
 /** First in, first out; filtered by names. Bodies are CBOR. */
 export declare class Queue {
+  /** Numbers of one queue name, or of all. */
+  stats(name?: string | undefined | null): Promise<JsQueueStats>
+  /** Dead letters by id. */
+  deadLetters(options?: JsDeadLetterListOptions | undefined | null): Promise<Array<JsDeadLetter>>
+  /** Sends dead letters again; resolves to how many. */
+  replayDeadLetters(choice?: JsDeadLetterChoice | undefined | null): Promise<number>
+  /** Deletes dead letters; resolves to how many. */
+  purgeDeadLetters(choice?: JsDeadLetterChoice | undefined | null): Promise<number>
   /** Stores a message. */
   send(name: string, body: Buffer): Promise<QueueMessage>
   /** The next message; null when the time is up. */
@@ -462,7 +475,6 @@ export declare class Queue {
   maxSize(): number
 }
 
-/** One message of a queue. */
 export declare class QueueMessage {
   id(): bigint
   name(): string
@@ -473,6 +485,15 @@ export declare class QueueMessage {
   isCompletable(): boolean
   /** Deletes the message and answers whoever waits for it. */
   complete(response?: Buffer | undefined | null): Promise<void>
+  /** Number of this delivery, from 1; null in a queue without a policy. */
+  attempt(): number | null
+  /**
+   * Gives the message back, to be delivered again after a pause. Default: the
+   * queue's backoff.
+   */
+  retry(afterMs?: number | undefined | null, reason?: string | undefined | null): Promise<void>
+  /** Gives the message up, whatever attempts are left. */
+  fail(reason: string): Promise<void>
 }
 
 /** Timed calls of one actor. Times are milliseconds since 1970; `args` is a CBOR array. */
@@ -493,7 +514,7 @@ export declare class Schedule {
   cronEvery(name: string, intervalMs: number, actionName: string, args: Buffer, maxHistory?: number | undefined | null): Promise<void>
   /** A recurring job, or null. */
   cronGet(name: string): Promise<JsCronJobInfo | null>
-  /** Recurring jobs. */
+  /** Recurring jobs, by next fire. */
   cronList(): Promise<Array<JsCronJobInfo>>
   /** Deletes a job and its history; false if there is none. */
   cronDelete(name: string): Promise<boolean>
@@ -596,6 +617,8 @@ export interface JsActorConfig {
   maxQueueSize?: number
   maxSchedules?: number
   maxQueueMessageSize?: number
+  /** Queues whose messages are leased; all others are not. */
+  queues?: Array<JsQueuePolicy>
   maxIncomingMessageSize?: number
   maxOutgoingMessageSize?: number
   /** Requests that may be pending in one actor. */
@@ -665,6 +688,35 @@ export interface JsCronJobInfo {
   timezone?: string
   intervalMs?: number
   maxHistory: number
+}
+
+/** A message that was given up. */
+export interface JsDeadLetter {
+  id: bigint
+  name: string
+  /** CBOR. */
+  body: Buffer
+  createdAt: number
+  /** Deliveries before it was given up. */
+  attempts: number
+  reason: string
+  diedAt: number
+}
+
+/** Which dead letters to act on; absent means all. */
+export interface JsDeadLetterChoice {
+  name?: string
+  ids?: Array<bigint>
+}
+
+/** Which dead letters to list. */
+export interface JsDeadLetterListOptions {
+  /** Absent means all. */
+  name?: string
+  /** Those with ids above this. */
+  after?: bigint
+  /** Default 100. */
+  limit?: number
 }
 
 export interface JsEmbeddedConfig {
@@ -757,6 +809,15 @@ export interface JsLocalCallOptions {
   timeoutMs?: number
 }
 
+export interface JsLocalQueueSendOptions {
+  /** CBOR connection parameters. */
+  params?: Buffer
+  /** Wait until the message is completed. Default false. */
+  wait?: boolean
+  /** How long, at most. Default: as long as an action may take. */
+  timeoutMs?: number
+}
+
 export interface JsLocalRequest {
   method: string
   /** Gateway path with its query. */
@@ -793,6 +854,16 @@ export interface JsQueryResult {
   rows: Array<Array<any>>
 }
 
+/** Pause before a message that was given back is delivered again. */
+export interface JsQueueBackoff {
+  /** After the first attempt. Default 1,000. */
+  initialMs?: number
+  /** Growth with each further one, at least 1. Default 2. */
+  factor?: number
+  /** Longest pause. Default 300,000. */
+  maxMs?: number
+}
+
 export interface JsQueueEnqueueAndWaitOptions {
   timeoutMs?: number
 }
@@ -819,6 +890,38 @@ export interface JsQueueNextOptions {
   /** Absent means for ever, 0 not at all. */
   timeoutMs?: number
   completable?: boolean
+}
+
+/** How messages of one queue are delivered when receivers may fail. */
+export interface JsQueuePolicy {
+  name: string
+  /** Deliveries before a message is given up, at least 1. Default 5. */
+  maxAttempts?: number
+  /** Time to complete a message, more than 0. Default 30,000. */
+  visibilityTimeoutMs?: number
+  backoff?: JsQueueBackoff
+  /** Keep what was given up. Default true. */
+  deadLetter?: boolean
+}
+
+export interface JsQueueSendResult {
+  status: 'completed' | 'timedOut'
+  /** CBOR of what the message was completed with. */
+  response?: Buffer
+}
+
+/** How many messages are where. */
+export interface JsQueueStats {
+  /** Messages in the queue, with those in flight and delayed. */
+  depth: number
+  /** Held by a receiver until completed or timed out. */
+  inFlight: number
+  /** Waiting for their next attempt. */
+  delayed: number
+  /** Given up and kept. */
+  dead: number
+  /** Milliseconds since the oldest message was sent. */
+  oldestAgeMs?: number
 }
 
 export interface JsQueueTryNextBatchOptions {

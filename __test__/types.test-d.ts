@@ -189,3 +189,36 @@ test("wrong definitions do not compile", () => {
   // @ts-expect-error: not an actor
   setup({ use: { a: {} } });
 });
+
+test("messages of queues with delivery options are leased, others are not", () => {
+  actor({
+    queues: {
+      leased: queue<{ id: number }, boolean>({ maxAttempts: 3, backoff: 100 }),
+      alsoLeased: { message: numbers, visibilityTimeout: 1_000 },
+      plain: queue<string>({ canPublish: () => true }),
+    },
+    run: async (c) => {
+      for await (const message of c.queue.iter({ names: ["leased"], completable: true })) {
+        expectTypeOf(message.body).toEqualTypeOf<{ id: number }>();
+        expectTypeOf(message.attempt).toEqualTypeOf<number>();
+        await message.retry({ after: 5 });
+        await message.fail("why");
+        await message.complete(true);
+        // @ts-expect-error: not the queue's answer
+        await message.complete(1);
+      }
+      expectTypeOf((await c.queue.next({ names: ["alsoLeased"], completable: true }))?.attempt).toEqualTypeOf<
+        number | undefined
+      >();
+      // @ts-expect-error: not completable, so not leased either
+      (await c.queue.next({ names: ["leased"] }))?.attempt;
+      // @ts-expect-error: a queue without leases
+      (await c.queue.next({ names: ["plain"], completable: true }))?.retry();
+      expectTypeOf(await c.queue.stats("leased")).toHaveProperty("depth");
+      // @ts-expect-error: no such queue
+      await c.queue.stats("lesed");
+    },
+  });
+  // @ts-expect-error: no such option
+  queue<string>({ maxAttemps: 3 });
+});

@@ -10,7 +10,7 @@ import { entry, Failure } from "../scripts/lib/run.mjs";
 import { build } from "../scripts/lib/steps.mjs";
 import { figure, median } from "./lib/stats.mjs";
 
-const NAMES = ["http-action", "in-process-action", "create", "save", "wake", "memory"];
+const NAMES = ["http-action", "in-process-action", "create", "save", "queue", "wake", "alarm", "memory"];
 const README = fileURLToPath(new URL("README.md", import.meta.url));
 const FENCE = /<!-- figures -->[\s\S]*<!-- end of figures -->/;
 

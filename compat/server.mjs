@@ -4,7 +4,7 @@
 import greenroom from "../index.js";
 import * as socketActors from "./socket-actors.mjs";
 
-const { actor, setup, UserError } = greenroom;
+const { actor, queue, setup, UserError } = greenroom;
 
 const counter = actor({
   state: { count: 0 },
@@ -81,7 +81,28 @@ const born = actor({
   actions: { input: (c) => c.state.input, id: (c) => c.actorId },
 });
 
-const registry = setup({ use: { counter, echo, trouble, impatient, born, ...socketActors } });
+const mailbox = actor({
+  queues: {
+    jobs: queue(),
+    letters: queue(),
+    secret: queue({ canPublish: (c) => c.conn.params?.token === "t" }),
+  },
+  // Short, so that jobs also come to an actor that fell asleep while it waited.
+  options: { sleepTimeout: 200 },
+  run: async (c) => {
+    for await (const job of c.queue.iter({ names: ["jobs"], completable: true })) {
+      await job.complete({ echo: job.body });
+    }
+  },
+  actions: {
+    letters: async (c) => {
+      const letters = await c.queue.nextBatch({ names: ["letters", "secret"], count: 100, timeout: 0 });
+      return letters.map(({ name, body }) => [name, body]);
+    },
+  },
+});
+
+const registry = setup({ use: { counter, echo, trouble, impatient, born, mailbox, ...socketActors } });
 const { url } = await registry.listen({
   port: Number(process.argv[3] ?? 0),
   host: "127.0.0.1",

@@ -47,6 +47,11 @@ impl CancellationToken {
     pub(crate) fn token(&self) -> tokio_util::sync::CancellationToken {
         self.token.clone()
     }
+
+    /// The same where a token is optional; without one, nothing is cancelled.
+    pub(crate) fn signal(token: Option<&Self>) -> tokio_util::sync::CancellationToken {
+        token.map(Self::token).unwrap_or_default()
+    }
 }
 
 #[napi]

@@ -3,7 +3,7 @@
 use greenroom_error::Error;
 use napi::bindgen_prelude::{Env, ToNapiValue};
 
-use crate::bridge::{Promise, enter, promise, to_napi};
+use crate::bridge::{Promise, enter, promise};
 
 /// A promise rejected with `actor/not_configured`, naming the component.
 pub(crate) fn missing<T>(env: &Env, component: &'static str) -> napi::Result<Promise<T>>
@@ -15,9 +15,4 @@ where
             Err::<T, _>(Error::not_configured(component))
         })
     })
-}
-
-/// The same, thrown.
-pub(crate) fn missing_now<T>(component: &'static str) -> napi::Result<T> {
-    Err(to_napi(&Error::not_configured(component)))
 }

@@ -1,6 +1,9 @@
 //! JavaScript numbers as the whole numbers the runtime counts in.
 
+use std::time::Duration;
+
 use greenroom_error::{Error, Result};
+use napi::bindgen_prelude::BigInt;
 
 /// Fractions are cut, numbers beyond the range become its end, NaN becomes 0.
 pub(crate) fn saturating_u32(number: f64) -> u32 {
@@ -30,4 +33,44 @@ pub(crate) fn count(name: &str, number: f64) -> Result<u32> {
         return Err(Error::invalid_argument(name, "must be non-negative"));
     }
     Ok(saturating_u32(number))
+}
+
+/// The same where more than `u32::MAX` is a mistake, not "as many as there are".
+pub(crate) fn exact_count(name: &str, number: f64) -> Result<u32> {
+    if number > f64::from(u32::MAX) {
+        return Err(Error::invalid_argument(name, "exceeds u32 range"));
+    }
+    count(name, number)
+}
+
+/// A stretch of milliseconds, not negative.
+pub(crate) fn millis(name: &str, number: f64) -> Result<u64> {
+    // Fractions are cut, numbers beyond the range become its end.
+    count(name, number).map(|_| number as u64)
+}
+
+/// The same as an optional span.
+pub(crate) fn span(name: &str, number: Option<f64>) -> Result<Option<Duration>> {
+    let millis = number.map(|number| millis(name, number)).transpose()?;
+    Ok(millis.map(Duration::from_millis))
+}
+
+/// A time in milliseconds since 1970. What is no time is refused, because any
+/// reading of it would fire at once or never.
+pub(crate) fn timestamp(name: &str, number: f64) -> Result<i64> {
+    if !number.is_finite() {
+        return Err(Error::invalid_argument(name, "must be a finite number"));
+    }
+    Ok(truncated_i64(number))
+}
+
+/// A message id.
+pub(crate) fn message_id(name: &str, id: &BigInt) -> Result<u64> {
+    match id.get_u64() {
+        (false, id, true) => Ok(id),
+        _ => Err(Error::invalid_argument(
+            name,
+            "must be a non-negative 64-bit bigint",
+        )),
+    }
 }

@@ -12,6 +12,9 @@
 use std::future::Future;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::future::{Either, ready};
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::task::JoinHandle;
@@ -45,4 +48,36 @@ where
     F::Output: Send + 'static,
 {
     runtime().spawn(future)
+}
+
+/// True while every worker is parked and no task waits for one. A moment's truth
+/// unless it is asked on a thread that alone could wake them.
+pub(crate) fn is_idle() -> bool {
+    let metrics = runtime().metrics();
+    let parked = |worker| metrics.worker_park_unpark_count(worker) % 2 == 1;
+    metrics.global_queue_depth() == 0 && (0..metrics.num_workers()).all(parked)
+}
+
+/// Takes a future's first step here and now, on the caller's thread. What callers
+/// begin one after the other is thus in line in that order, whichever worker
+/// goes on with it.
+pub(crate) fn begin<F: Future + Send>(future: F) -> impl Future<Output = F::Output> + Send
+where
+    F::Output: Send,
+{
+    let _inside = runtime().enter();
+    let mut future = Box::pin(future);
+    // The next poll, by whoever waits for the result, leaves a waker.
+    match future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        Poll::Ready(output) => Either::Left(ready(output)),
+        Poll::Pending => Either::Right(future),
+    }
+}
+
+/// Waits for a future on the caller's thread, which must not be a worker.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    runtime().block_on(future)
 }

@@ -1,19 +1,21 @@
 //! `Schedule`: calls of actions at a later time.
-//!
-//! Schedules are not there yet: every call answers `actor/not_configured`.
 
 #![allow(clippy::too_many_arguments, reason = "published signatures")]
 
+use std::future::Future;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::Env;
+use greenroom_core::{
+    ActorContext, CronJob, JobCadence, JobFire, NewJob, ScheduledCall, ScheduledEvent,
+};
+use greenroom_error::Result;
+use greenroom_store::{FireError, FireResult};
+use napi::bindgen_prelude::{Env, ToNapiValue};
 use napi_derive::napi;
 
 use crate::actor::ActorShared;
-use crate::bridge::{Buffer, Json, Promise};
-use crate::missing::missing;
-
-const COMPONENT: &str = "schedule";
+use crate::bridge::{Buffer, Json, Promise, enter, promise};
+use crate::{numbers, runtime};
 
 /// A pending one-shot call.
 #[napi(object)]
@@ -22,6 +24,17 @@ pub struct JsScheduledEventInfo {
     pub action: String,
     pub args: Buffer,
     pub run_at: f64,
+}
+
+impl From<ScheduledEvent> for JsScheduledEventInfo {
+    fn from(event: ScheduledEvent) -> Self {
+        Self {
+            id: event.id,
+            action: event.action,
+            args: event.args.into(),
+            run_at: event.run_at as f64,
+        }
+    }
 }
 
 /// A recurring job.
@@ -38,6 +51,30 @@ pub struct JsCronJobInfo {
     pub timezone: Option<String>,
     pub interval_ms: Option<f64>,
     pub max_history: u32,
+}
+
+impl From<CronJob> for JsCronJobInfo {
+    fn from(job: CronJob) -> Self {
+        let (kind, expression, timezone, interval_ms) = match job.cadence {
+            JobCadence::Cron {
+                expression,
+                timezone,
+            } => ("cron", Some(expression), Some(timezone), None),
+            JobCadence::Every { interval_ms } => ("every", None, None, Some(interval_ms as f64)),
+        };
+        Self {
+            name: job.name,
+            kind: kind.to_owned(),
+            action: job.action,
+            args: job.args.into(),
+            next_run_at: job.next_run_at as f64,
+            last_run_at: job.last_run_at.map(|at| at as f64),
+            expression,
+            timezone,
+            interval_ms,
+            max_history: job.max_history,
+        }
+    }
 }
 
 /// Why a fire failed, as clients may see it.
@@ -64,11 +101,72 @@ pub struct JsCronFire {
 
 /// Timed calls of one actor. Times are milliseconds since 1970; `args` is a CBOR array.
 #[napi]
-pub struct Schedule(#[expect(dead_code, reason = "for the calls to come")] Arc<ActorShared>);
+pub struct Schedule(Arc<ActorShared>);
 
 impl Schedule {
     pub(crate) fn new(shared: Arc<ActorShared>) -> Self {
         Self(shared)
+    }
+
+    fn run<T, F>(&self, env: Env, work: impl FnOnce(ActorContext) -> F) -> napi::Result<Promise<T>>
+    where
+        T: ToNapiValue + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        enter(&env, |scope| {
+            promise(scope, runtime::begin(work(self.0.ctx.clone())))
+        })
+    }
+}
+
+fn call(action: String, args: Buffer) -> ScheduledCall {
+    ScheduledCall {
+        action,
+        args: args.0,
+        ..ScheduledCall::default()
+    }
+}
+
+fn job(name: String, call: ScheduledCall, max_history: Option<f64>) -> Result<NewJob> {
+    let max_history = max_history.map(|max| numbers::count("maxHistory", max));
+    Ok(NewJob {
+        name,
+        call,
+        max_history: max_history.transpose()?,
+    })
+}
+
+impl From<JobFire> for JsCronFire {
+    fn from(fire: JobFire) -> Self {
+        let result = fire.result.label().to_owned();
+        let error = match fire.result {
+            FireResult::Error(error) => Some(JsScheduleErrorInfo::from(error)),
+            _ => None,
+        };
+        Self {
+            action: fire.action,
+            scheduled_at: fire.scheduled_at as f64,
+            fired_at: fire.fired_at as f64,
+            finished_at: fire.finished_at.map(|at| at as f64),
+            result,
+            error,
+        }
+    }
+}
+
+impl From<FireError> for JsScheduleErrorInfo {
+    fn from(error: FireError) -> Self {
+        let metadata = error.metadata.and_then(|cbor| {
+            // It was written from JSON; another program's may be anything.
+            let text = greenroom_wire::value::cbor_to_json(&cbor).ok()?;
+            serde_json::from_slice(&text).ok()
+        });
+        Self {
+            group: error.group,
+            code: error.code,
+            message: error.message,
+            metadata: metadata.map(Json),
+        }
     }
 }
 
@@ -79,11 +177,15 @@ impl Schedule {
     pub fn after(
         &self,
         env: Env,
-        _duration_ms: f64,
-        _action_name: String,
-        _args: Buffer,
+        duration_ms: f64,
+        action_name: String,
+        args: Buffer,
     ) -> napi::Result<Promise<String>> {
-        missing(&env, COMPONENT)
+        self.run(env, |ctx| async move {
+            let duration_ms = numbers::millis("durationMs", duration_ms)?;
+            ctx.schedule_after(duration_ms, call(action_name, args))
+                .await
+        })
     }
 
     /// Calls an action once at a time; a past one means at once.
@@ -91,33 +193,38 @@ impl Schedule {
     pub fn at(
         &self,
         env: Env,
-        _timestamp_ms: f64,
-        _action_name: String,
-        _args: Buffer,
+        timestamp_ms: f64,
+        action_name: String,
+        args: Buffer,
     ) -> napi::Result<Promise<String>> {
-        missing(&env, COMPONENT)
+        self.run(env, |ctx| async move {
+            let at_ms = numbers::timestamp("timestampMs", timestamp_ms)?;
+            ctx.schedule_at(at_ms, call(action_name, args)).await
+        })
     }
 
     /// False if there is no such one-shot call.
     #[napi(catch_unwind)]
-    pub fn cancel(&self, env: Env, _id: String) -> napi::Result<Promise<bool>> {
-        missing(&env, COMPONENT)
+    pub fn cancel(&self, env: Env, id: String) -> napi::Result<Promise<bool>> {
+        self.run(env, |ctx| async move { ctx.schedule_cancel(id).await })
     }
 
     /// A one-shot call, or null.
     #[napi(catch_unwind, ts_return_type = "Promise<JsScheduledEventInfo | null>")]
-    pub fn get(
-        &self,
-        env: Env,
-        _id: String,
-    ) -> napi::Result<Promise<Option<JsScheduledEventInfo>>> {
-        missing(&env, COMPONENT)
+    pub fn get(&self, env: Env, id: String) -> napi::Result<Promise<Option<JsScheduledEventInfo>>> {
+        self.run(env, |ctx| async move {
+            let event = ctx.schedule_get(id).await?;
+            Ok(event.map(JsScheduledEventInfo::from))
+        })
     }
 
     /// One-shot calls, by time.
     #[napi(catch_unwind)]
     pub fn list(&self, env: Env) -> napi::Result<Promise<Vec<JsScheduledEventInfo>>> {
-        missing(&env, COMPONENT)
+        self.run(env, |ctx| async move {
+            let events = ctx.schedule_list().await?;
+            Ok(events.into_iter().map(JsScheduledEventInfo::from).collect())
+        })
     }
 
     /// Sets a job that recurs by a cron expression of five fields.
@@ -125,14 +232,17 @@ impl Schedule {
     pub fn cron_set(
         &self,
         env: Env,
-        _name: String,
-        _expression: String,
-        _timezone: Option<String>,
-        _action_name: String,
-        _args: Buffer,
-        _max_history: Option<f64>,
+        name: String,
+        expression: String,
+        timezone: Option<String>,
+        action_name: String,
+        args: Buffer,
+        max_history: Option<f64>,
     ) -> napi::Result<Promise<()>> {
-        missing(&env, COMPONENT)
+        self.run(env, |ctx| async move {
+            let job = job(name, call(action_name, args), max_history)?;
+            ctx.cron_set(job, expression, timezone).await
+        })
     }
 
     /// Sets a job that recurs at an interval.
@@ -140,35 +250,40 @@ impl Schedule {
     pub fn cron_every(
         &self,
         env: Env,
-        _name: String,
-        _interval_ms: f64,
-        _action_name: String,
-        _args: Buffer,
-        _max_history: Option<f64>,
+        name: String,
+        interval_ms: f64,
+        action_name: String,
+        args: Buffer,
+        max_history: Option<f64>,
     ) -> napi::Result<Promise<()>> {
-        missing(&env, COMPONENT)
+        self.run(env, |ctx| async move {
+            let interval_ms = numbers::timestamp("intervalMs", interval_ms)?;
+            let job = job(name, call(action_name, args), max_history)?;
+            ctx.cron_every(job, interval_ms).await
+        })
     }
 
     /// A recurring job, or null.
     #[napi(catch_unwind, ts_return_type = "Promise<JsCronJobInfo | null>")]
-    pub fn cron_get(
-        &self,
-        env: Env,
-        _name: String,
-    ) -> napi::Result<Promise<Option<JsCronJobInfo>>> {
-        missing(&env, COMPONENT)
+    pub fn cron_get(&self, env: Env, name: String) -> napi::Result<Promise<Option<JsCronJobInfo>>> {
+        self.run(env, |ctx| async move {
+            Ok(ctx.cron_get(&name).await?.map(JsCronJobInfo::from))
+        })
     }
 
-    /// Recurring jobs.
+    /// Recurring jobs, by next fire.
     #[napi(catch_unwind)]
     pub fn cron_list(&self, env: Env) -> napi::Result<Promise<Vec<JsCronJobInfo>>> {
-        missing(&env, COMPONENT)
+        self.run(env, |ctx| async move {
+            let jobs = ctx.cron_list().await?;
+            Ok(jobs.into_iter().map(JsCronJobInfo::from).collect())
+        })
     }
 
     /// Deletes a job and its history; false if there is none.
     #[napi(catch_unwind)]
-    pub fn cron_delete(&self, env: Env, _name: String) -> napi::Result<Promise<bool>> {
-        missing(&env, COMPONENT)
+    pub fn cron_delete(&self, env: Env, name: String) -> napi::Result<Promise<bool>> {
+        self.run(env, |ctx| async move { ctx.cron_delete(&name).await })
     }
 
     /// Fires of a job, newest first.
@@ -176,9 +291,13 @@ impl Schedule {
     pub fn cron_history(
         &self,
         env: Env,
-        _name: String,
-        _limit: Option<f64>,
+        name: String,
+        limit: Option<f64>,
     ) -> napi::Result<Promise<Vec<JsCronFire>>> {
-        missing(&env, COMPONENT)
+        self.run(env, |ctx| async move {
+            let limit = limit.map(|limit| numbers::count("limit", limit));
+            let fires = ctx.cron_history(&name, limit.transpose()?).await?;
+            Ok(fires.into_iter().map(JsCronFire::from).collect())
+        })
     }
 }

@@ -16,7 +16,15 @@ export function setup<A extends Actors>(config: RegistryConfigInput<A>): Registr
 
 export type * from "./client/index";
 export { createClient } from "./client/index";
-export type { ActorQueue, CompletableQueueMessage, QueueMessage } from "./context/queue-types";
+export type {
+  ActorQueue,
+  CompletableQueueMessage,
+  DeadLetter,
+  DeadLetters,
+  LeasedQueueMessage,
+  QueueMessage,
+  QueueStats,
+} from "./context/queue-types";
 export type {
   ActorCron,
   ActorKv,
@@ -56,11 +64,13 @@ export type {
 } from "./db/types";
 export { actor } from "./define/actor";
 export type { ActionContextOf, ActorContextOf, ConnContextOf, CreateContextOf } from "./define/context-of";
+export type { QueueBackoff, QueueDelivery } from "./define/delivery";
 export type { ActorOptions } from "./define/options";
 export type {
   EventOptions,
   EventSchemaConfig,
   EventTypeToken,
+  LeasedQueueTypeToken,
   QueueOptions,
   QueueSchemaConfig,
   QueueTypeToken,

@@ -341,19 +341,14 @@ describe("connections", () => {
 
 describe("what comes later", () => {
   test("says that it is not configured", async () => {
-    const components: string[] = [];
     const { call } = await stage({
       actions: {
         ask: async (_: unknown, { ctx }: any) => {
-          for (const promise of [ctx.setRunWakeAt(1)]) {
-            components.push((await failure(promise)).metadata.component);
-          }
           const socket = await failure(ctx.provisionActorRuntimeSocket());
           return encode(`${socket.group}.${socket.code}`);
         },
       },
     });
     expect(await call("ask")).toBe("actor_runtime_socket.not_enabled");
-    expect(components).toEqual(["run wake"]);
   });
 });

@@ -20,6 +20,7 @@ class FakeMessage {
   body = () => encode(this.content);
   createdAt = () => 1000;
   isCompletable = () => this.completable;
+  attempt = () => null;
   complete = async (response?: Uint8Array) => {
     const failure = this.failNext;
     this.failNext = undefined;

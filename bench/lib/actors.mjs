@@ -1,6 +1,7 @@
 // The actors that are measured.
 
-import { actor, setup } from "greenroom";
+import { actor, queue, setup } from "greenroom";
+import { rate } from "./stats.mjs";
 
 const counter = actor({
   state: { count: 0 },
@@ -22,5 +23,46 @@ const counter = actor({
   },
 });
 
+const post = actor({
+  queues: { jobs: queue() },
+  options: { noSleep: true, maxQueueSize: 20_000, actionTimeout: 600_000 },
+  actions: {
+    /** Durable sends per second. */
+    send: async (c, total, inFlight) => {
+      const perSecond = await rate(() => c.queue.send("jobs", { n: 1 }), total, inFlight);
+      while ((await c.queue.nextBatch({ count: 1000, timeout: 0 })).length > 0);
+      return perSecond;
+    },
+    /** Messages per second that are sent, received and completed, all durably. */
+    cycle: async (c, total, inFlight) => {
+      const since = performance.now();
+      const sending = rate(() => c.queue.send("jobs", { n: 1 }), total, inFlight);
+      for (let done = 0; done < total; ) {
+        const jobs = await c.queue.nextBatch({ count: inFlight, completable: true });
+        await Promise.all(jobs.map((job) => job.complete()));
+        done += jobs.length;
+      }
+      await sending;
+      return total / ((performance.now() - since) / 1000);
+    },
+  },
+});
+
+/** How late each bell rang, in milliseconds. */
+export const lateness = [];
+
+const bell = actor({
+  options: { noSleep: true },
+  actions: {
+    arm: async (c, at) => {
+      await c.schedule.at(at, "ring");
+      c.sleep();
+    },
+    ring: (_c, { scheduledAt }) => {
+      lateness.push(Date.now() - scheduledAt);
+    },
+  },
+});
+
 /** A fresh registry: each server and each figure has its own. */
-export const makeRegistry = () => setup({ use: { counter } });
+export const makeRegistry = () => setup({ use: { counter, post, bell } });

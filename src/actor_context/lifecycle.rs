@@ -91,12 +91,13 @@ impl ActorContext {
     pub fn set_run_wake_at(
         &self,
         env: Env,
-        _timestamp_ms: Option<f64>,
+        timestamp_ms: Option<f64>,
     ) -> napi::Result<Promise<()>> {
+        let ctx = self.core().clone();
+        let at_ms = timestamp_ms.map(|at| numbers::timestamp("timestampMs", at));
         enter(&env, |scope| {
-            promise(scope, async {
-                Err::<(), _>(Error::not_configured("run wake"))
-            })
+            let set = async move { ctx.set_run_wake_at(at_ms.transpose()?).await };
+            promise(scope, runtime::begin(set))
         })
     }
 

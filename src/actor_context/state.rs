@@ -11,6 +11,7 @@ use super::ActorContext;
 use crate::bridge::{Buffer, Promise, enter, promise};
 use crate::conn_handle::ConnHandle;
 use crate::numbers;
+use crate::runtime;
 use crate::sql::{self, JsActorStateTransaction};
 
 #[napi(object)]
@@ -142,9 +143,8 @@ impl ActorContext {
         };
         let writes = writes.into_iter().map(write).collect();
         enter(&env, |scope| {
-            promise(scope, async move {
-                ctx.save_state_and_workflow_batch(writes).await
-            })
+            let saved = async move { ctx.save_state_and_workflow_batch(writes).await };
+            promise(scope, runtime::begin(saved))
         })
     }
 

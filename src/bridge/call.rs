@@ -96,18 +96,6 @@ impl Bridge {
     }
 }
 
-impl Bridge {
-    /// Resolves after the JavaScript thread has had a turn.
-    pub(crate) async fn turn(&self) -> Result<()> {
-        let (done, seen) = oneshot::channel();
-        self.post(move |_| {
-            let _ = done.send(());
-        });
-        seen.await
-            .map_err(|_| unavailable("turn", "the environment is closing"))
-    }
-}
-
 impl<'s> Scope<'s> {
     /// Calls `callback(null, payload)`.
     pub(crate) fn invoke(

@@ -93,6 +93,11 @@ impl Bridge {
         now
     }
 
+    /// True while nothing is queued.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.0.inbox.lock().jobs.is_empty()
+    }
+
     /// The environment is closing (B1). What is queued is dropped.
     pub(super) fn close(&self) {
         let jobs = {

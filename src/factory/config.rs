@@ -10,6 +10,7 @@ use napi_derive::napi;
 
 use super::inspector_tabs::{JsInspectorTabEntry, check_tabs};
 use super::profiling::JsSqliteProfilingConfig;
+use super::queues::{self, JsQueuePolicy};
 use crate::numbers;
 
 #[napi(object)]
@@ -59,6 +60,8 @@ pub struct JsActorConfig {
     pub max_queue_size: Option<f64>,
     pub max_schedules: Option<f64>,
     pub max_queue_message_size: Option<f64>,
+    /// Queues whose messages are leased; all others are not.
+    pub queues: Option<Vec<JsQueuePolicy>>,
     pub max_incoming_message_size: Option<f64>,
     pub max_outgoing_message_size: Option<f64>,
     /// Requests that may be pending in one actor.
@@ -104,6 +107,7 @@ impl JsActorConfig {
         if let Some(hibernate) = self.hibernate_when_idle {
             config.hibernate_when_idle = hibernate;
         }
+        config.queues = queues::check(self.queues.unwrap_or_default())?;
         let actions = self.actions.unwrap_or_default().into_iter();
         config.actions = actions.map(|action| action.name).collect();
         Ok(config)

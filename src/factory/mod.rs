@@ -3,6 +3,7 @@
 mod config;
 mod inspector_tabs;
 mod profiling;
+mod queues;
 
 use std::sync::Arc;
 

@@ -1,20 +1,25 @@
 //! Calls from inside the process, without a socket.
 
+#![allow(
+    clippy::too_many_arguments,
+    reason = "JavaScript has no arguments by name, and a token cannot be part of an object"
+)]
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use greenroom_core::{ActionCall, Incoming};
+use greenroom_core::{ActionCall, Incoming, QueueSendResult};
 use greenroom_error::{Error, Result, code};
 use greenroom_host_embedded::Target;
 use greenroom_wire::{ActorId, ActorKey, cbor};
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
-use tokio_util::sync::CancellationToken;
 
 use super::{CoreRegistry, Registry};
 use crate::bridge::{Buffer, Promise, enter, promise, promise_then};
 use crate::caller_context::CallerContext;
+use crate::cancellation_token::CancellationToken;
 use crate::numbers;
 
 /// An actor, by `actorId`, or by `name` and `key`.
@@ -35,6 +40,38 @@ pub struct JsLocalCallOptions {
     /// CBOR connection parameters.
     pub params: Option<Buffer>,
     pub timeout_ms: Option<f64>,
+}
+
+#[napi(object)]
+#[derive(Default)]
+pub struct JsLocalQueueSendOptions {
+    /// CBOR connection parameters.
+    pub params: Option<Buffer>,
+    /// Wait until the message is completed. Default false.
+    pub wait: Option<bool>,
+    /// How long, at most. Default: as long as an action may take.
+    pub timeout_ms: Option<f64>,
+}
+
+#[napi(object)]
+pub struct JsQueueSendResult {
+    #[napi(ts_type = "'completed' | 'timedOut'")]
+    pub status: String,
+    /// CBOR of what the message was completed with.
+    pub response: Option<Buffer>,
+}
+
+impl From<QueueSendResult> for JsQueueSendResult {
+    fn from(result: QueueSendResult) -> Self {
+        let (status, response) = match result {
+            QueueSendResult::Completed { response } => ("completed", response),
+            QueueSendResult::TimedOut => ("timedOut", None),
+        };
+        Self {
+            status: status.to_owned(),
+            response: response.map(Buffer),
+        }
+    }
 }
 
 impl TryFrom<JsLocalTarget> for Target {
@@ -94,7 +131,7 @@ fn call(name: String, args: Bytes, params: Option<Buffer>, caller: CallerContext
             caller: Some(caller.into_caller()),
             ..Incoming::default()
         },
-        cancelled: CancellationToken::new(),
+        cancelled: CancellationToken::signal(None),
     }
 }
 
@@ -125,6 +162,42 @@ impl CoreRegistry {
                     .await
             };
             promise_then(scope, acting, move |scope| caller.release(scope))
+        })
+    }
+
+    /// Sends a queue message. Cancelling the signal ends the wait for its
+    /// completion; the message stays.
+    #[napi(catch_unwind)]
+    pub fn local_queue_send(
+        &self,
+        env: Env,
+        target: JsLocalTarget,
+        name: String,
+        body: Buffer,
+        options: Option<JsLocalQueueSendOptions>,
+        signal: Option<&CancellationToken>,
+    ) -> napi::Result<Promise<JsQueueSendResult>> {
+        let registry = Arc::clone(&self.0);
+        let options = options.unwrap_or_default();
+        let cancelled = CancellationToken::signal(signal);
+        enter(&env, |scope| {
+            let wait = options.wait.unwrap_or(false);
+            let timeout_ms = options
+                .timeout_ms
+                .map(|ms| numbers::millis("timeoutMs", ms))
+                .transpose()?;
+            let caller = CallerContext::capture(scope)?;
+            let call = ActionCall {
+                cancelled,
+                ..call(name, body.0, options.params, caller.clone())
+            };
+            let sending = async move {
+                let host = &registry.serving()?.host;
+                let target = target.try_into()?;
+                let sent = host.queue_send(&target, &call, wait, timeout_ms).await?;
+                Ok::<_, Error>(JsQueueSendResult::from(sent))
+            };
+            promise_then(scope, sending, move |scope| caller.release(scope))
         })
     }
 

@@ -3,24 +3,26 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_core::ManualClock;
 use greenroom_error::{Error, Result};
 use greenroom_host_embedded::EmbeddedHost;
 use greenroom_wire::ActorId;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
+use tokio::sync::oneshot;
 
 use super::{CoreRegistry, Registry};
 use crate::bridge::{Bridge, Promise, enter, promise, to_napi};
-use crate::numbers;
+use crate::{numbers, runtime};
 
-/// Turns without a new timer after which everything that a timer woke counts as
-/// done, if no actor changes.
-const QUIET_TURNS: u32 = 3;
-/// The same if one does: it may be waiting for the clock itself.
-const CHANGING_TURNS: u32 = 40;
-const TURNS_MAX: u32 = 1_000;
-const TURN: Duration = Duration::from_millis(1);
+/// Turns of the JavaScript thread that must find everything at rest in a row: what
+/// one turn leaves to the next (microtasks, `setImmediate`) gets its chance.
+const QUIET_TURNS: u32 = 2;
+/// Turns without a pause; more of them wait for a disk or for other work.
+const EAGER_TURNS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(1);
+/// After so many pauses the clock goes on whatever is under way, such as a socket's
+/// traffic.
+const PAUSES_MAX: u32 = 10_000;
 
 impl Registry {
     async fn advance_clock(&self, span: Duration, bridge: &Bridge) -> Result<()> {
@@ -32,37 +34,57 @@ impl Registry {
             .clone()
             .ok_or_else(|| Error::invalid_state("clock", "the registry runs on the real clock"))?;
         let limit = host.clock().now() + span;
-        settle(&manual, host, bridge).await?;
+        settle(host, bridge).await?;
         while manual.advance_to_next(limit) {
-            settle(&manual, host, bridge).await?;
+            settle(host, bridge).await?;
         }
-        settle(&manual, host, bridge).await
+        settle(host, bridge).await
     }
 }
 
-/// Lets what a timer woke run: the JavaScript thread gets turns, and so do disk
-/// and workers, until no timer was armed or dropped for some turns.
-async fn settle(manual: &ManualClock, host: &EmbeddedHost, bridge: &Bridge) -> Result<()> {
-    let mut quiet = 0;
-    let mut armed = manual.armed();
-    for _ in 0..TURNS_MAX {
-        bridge.turn().await?;
-        // Real time on purpose: it is the disk that is waited for.
-        tokio::time::sleep(TURN).await;
-        let now = manual.armed();
-        quiet = if now == armed { quiet + 1 } else { 0 };
-        armed = now;
-        let enough = if host.is_changing() {
-            CHANGING_TURNS
-        } else {
-            QUIET_TURNS
-        };
-        // The disk waits for nobody, so it is always waited for.
-        if quiet >= enough && !host.is_writing() {
+/// Resolves when all that a timer woke has run as far as it can: workers, disk and
+/// the JavaScript thread have nothing left to do. Callbacks that wait for something
+/// else, such as a promise of the test, do not count.
+async fn settle(host: &EmbeddedHost, bridge: &Bridge) -> Result<()> {
+    for turn in 0..EAGER_TURNS + PAUSES_MAX {
+        if rest(host.clone(), bridge).await? {
             break;
+        }
+        if turn < EAGER_TURNS {
+            tokio::task::yield_now().await;
+        } else {
+            // Real time on purpose: it is the disk that is waited for.
+            tokio::time::sleep(PAUSE).await;
         }
     }
     Ok(())
+}
+
+/// Whether everything was at rest for some turns of the JavaScript thread. Asked on
+/// that thread, because while it asks, nobody else could begin anything.
+async fn rest(host: EmbeddedHost, bridge: &Bridge) -> Result<bool> {
+    let (answer, answered) = oneshot::channel();
+    look(host, bridge.clone(), QUIET_TURNS, answer);
+    answered
+        .await
+        .map_err(|_| Error::invalid_state("environment", "closing"))
+}
+
+fn look(host: EmbeddedHost, bridge: Bridge, turns: u32, answer: oneshot::Sender<bool>) {
+    bridge.clone().post(move |_| {
+        // The worker that asked may not have lain down yet.
+        let mut patience = 100;
+        while !runtime::is_idle() && patience > 0 {
+            std::thread::yield_now();
+            patience -= 1;
+        }
+        let at_rest = !host.is_writing() && bridge.is_idle() && runtime::is_idle();
+        if at_rest && turns > 1 {
+            return look(host, bridge, turns - 1, answer);
+        }
+        // Whoever asked may have gone.
+        let _ = answer.send(at_rest);
+    });
 }
 
 #[napi]

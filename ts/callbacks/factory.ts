@@ -4,6 +4,7 @@
  * so that native code need not call it.
  */
 import type { ActorServices } from "../context/services";
+import { nativePolicy } from "../define/delivery";
 import { type ActorOptions, nativeOptions } from "../define/options";
 import type { InspectorTab } from "../define/types";
 import type { NativeCallbacks } from "../native/registry-types";
@@ -40,6 +41,9 @@ export function createCallbacks(services: ActorServices): NativeCallbacks {
 /** The native configuration of an actor type. */
 export function createConfig({ definition }: ActorServices, limits: ActorOptions): JsActorConfig {
   const tabs = definition.tabs.map((tab: InspectorTab) => ({ ...tab }));
+  const queues = [...(definition.queues ?? [])].flatMap(([name, { delivery }]) =>
+    delivery === undefined ? [] : [nativePolicy(name, delivery)],
+  );
   return {
     // Native code starts from RivetKit's default, which keeps actors awake.
     hibernateWhenIdle: true,
@@ -48,6 +52,7 @@ export function createConfig({ definition }: ActorServices, limits: ActorOptions
     hasDatabase: true,
     hasState: definition.hasState,
     actions: [...definition.actions.keys()].sort().map((name) => ({ name })),
+    ...(queues.length > 0 && { queues }),
     ...(tabs.length > 0 && { inspectorTabs: tabs }),
   };
 }

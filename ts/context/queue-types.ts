@@ -1,5 +1,5 @@
 /** Types of `c.queue`. */
-import type { QueueAnswer, QueueBody, QueueName } from "../define/infer";
+import type { IsLeased, QueueAnswer, QueueBody, QueueName } from "../define/infer";
 import type { QueueSchemaConfig } from "../define/schema";
 
 export interface QueueMessage<N extends string = string, B = unknown> {
@@ -17,10 +17,71 @@ export interface CompletableQueueMessage<N extends string = string, B = unknown,
   complete(...answer: undefined extends A ? [answer?: A] : [answer: A]): Promise<void>;
 }
 
+/**
+ * A completable message of a queue with delivery options (`maxAttempts` and the
+ * like): nobody else receives it while its lease lasts.
+ */
+export interface LeasedQueueMessage<N extends string = string, B = unknown, A = unknown>
+  extends CompletableQueueMessage<N, B, A> {
+  /** Number of this delivery, from 1. */
+  readonly attempt: number;
+  /**
+   * Gives the message back, to be delivered again after so many milliseconds
+   * (default: the queue's backoff). After the last attempt it is given up.
+   */
+  retry(options?: { after?: number; reason?: string }): Promise<void>;
+  /** Gives the message up, whatever attempts are left. */
+  fail(reason: string): Promise<void>;
+}
+
+/** How many messages are where. */
+export interface QueueStats {
+  /** Messages in the queue, those in flight and delayed included. */
+  depth: number;
+  /** Held by a receiver until completed or timed out. */
+  inFlight: number;
+  /** Waiting for their next attempt. */
+  delayed: number;
+  /** Given up and kept. */
+  dead: number;
+  /** Milliseconds since the oldest message was sent; absent if there is none. */
+  oldestAge?: number;
+}
+
+/** A message that was given up. */
+export interface DeadLetter<B = unknown> {
+  id: bigint;
+  name: string;
+  body: B;
+  /** Milliseconds since epoch, as `diedAt`. */
+  createdAt: number;
+  /** Deliveries before it was given up. */
+  attempts: number;
+  reason: string;
+  diedAt: number;
+}
+
+/** Which dead letters are meant; without either, all. */
+export interface DeadLetterChoice {
+  name?: string;
+  ids?: readonly (bigint | number)[];
+}
+
+export interface DeadLetters {
+  /** In order of id, from `after` on (exclusive). `limit` defaults to 100. */
+  list(options?: { name?: string; after?: bigint | number; limit?: number }): Promise<DeadLetter[]>;
+  /** Sends them again as new messages, as far as the queue has room; returns how many. */
+  replay(choice?: DeadLetterChoice): Promise<number>;
+  /** Deletes them; returns how many. */
+  purge(choice?: DeadLetterChoice): Promise<number>;
+}
+
 /** The message type of a name, spread over a union of names. */
 export type QueueMessageFor<Q extends QueueSchemaConfig, N extends string, C extends boolean> = N extends unknown
   ? C extends true
-    ? CompletableQueueMessage<N, QueueBody<Q, N>, QueueAnswer<Q, N>>
+    ? IsLeased<Q, N> extends true
+      ? LeasedQueueMessage<N, QueueBody<Q, N>, QueueAnswer<Q, N>>
+      : CompletableQueueMessage<N, QueueBody<Q, N>, QueueAnswer<Q, N>>
     : QueueMessage<N, QueueBody<Q, N>>
   : never;
 
@@ -101,4 +162,8 @@ export interface ActorQueue<Q extends QueueSchemaConfig = Record<never, never>> 
   iter<const N extends QueueName<Q> = QueueName<Q>, const C extends boolean = false>(
     options?: QueueIterOptions<N, C>,
   ): AsyncIterableIterator<QueueMessageFor<Q, N, C>>;
+  /** Counts of one queue name, or of all. */
+  stats(name?: QueueName<Q>): Promise<QueueStats>;
+  /** Messages of queues with delivery options that were given up. */
+  readonly deadLetters: DeadLetters;
 }

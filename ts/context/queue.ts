@@ -5,6 +5,8 @@ import { callNative, fromNativePromise } from "../errors/bridge";
 import { messageAlreadyCompleted, previousMessageNotCompleted } from "../errors/raised";
 import type { NativeQueue, NativeQueueMessage, NativeReceive } from "../native/storage-types";
 import { withToken } from "./abort";
+import { createDeadLetters } from "./dead-letters";
+import type { DeadLetters, QueueStats } from "./queue-types";
 import type { ActorServices } from "./services";
 
 interface ReceiveOptions {
@@ -30,12 +32,17 @@ interface Message {
 export class ActorQueueImpl {
   readonly #native: NativeQueue;
   readonly #services: ActorServices;
-  /** Names of received messages that wait for completion, by id. */
+  /**
+   * Names of received messages that wait for completion, by id. Only of queues
+   * without leases: there nothing else hides them from the next receive.
+   */
   readonly #open = new Map<bigint, string>();
+  readonly deadLetters: DeadLetters;
 
   constructor(native: NativeQueue, services: ActorServices) {
     this.#native = native;
     this.#services = services;
+    this.deadLetters = createDeadLetters(native, services.codec);
   }
 
   async send(name: string, body: unknown): Promise<Message> {
@@ -108,11 +115,38 @@ export class ActorQueueImpl {
     }
   }
 
+  async stats(name?: string): Promise<QueueStats> {
+    const { oldestAgeMs, ...counts } = await fromNativePromise(() => this.#native.stats(name));
+    return { ...counts, ...(oldestAgeMs != null && { oldestAge: oldestAgeMs }) };
+  }
+
   #received(native: NativeQueueMessage): Message {
     const message = this.#message(native);
     if (!native.isCompletable()) return message;
+    const attempt = native.attempt();
+    if (attempt !== null) return this.#leased(native, message, attempt);
     this.#open.set(message.id, message.name);
     return { ...message, complete: (answer?: unknown) => this.#completeReceived(native, message, answer) } as Message;
+  }
+
+  #leased(native: NativeQueueMessage, message: Message, attempt: number): Message {
+    let ended = false;
+    // Stays with the receiver when this fails, so that it can be tried again.
+    const end = async (how: () => Promise<void>) => {
+      if (ended) throw messageAlreadyCompleted();
+      await fromNativePromise(how);
+      ended = true;
+    };
+    return {
+      ...message,
+      attempt,
+      complete: async (answer?: unknown) => {
+        const bytes = await this.#encodeAnswer(message.name, answer);
+        await end(() => native.complete(bytes));
+      },
+      retry: ({ after, reason }: { after?: number; reason?: string } = {}) => end(() => native.retry(after, reason)),
+      fail: (reason: string) => end(() => native.fail(reason)),
+    } as Message;
   }
 
   async #completeReceived(native: NativeQueueMessage, { id, name }: Message, answer: unknown): Promise<void> {

@@ -1,4 +1,5 @@
 /** Types read out of event and queue declarations. */
+import type { QueueDelivery } from "./delivery";
 import type {
   EventSchemaConfig,
   EventSchemaDefinition,
@@ -53,6 +54,13 @@ export type QueueName<Q extends QueueSchemaConfig> = IsOpen<Q> extends true ? st
 
 export type QueueBody<Q extends QueueSchemaConfig, N> =
   IsOpen<Q> extends true ? unknown : N extends keyof Q ? InferSchema<Q[N]> : never;
+
+/** Whether a queue has delivery options, which lease its completable messages. */
+export type IsLeased<Q extends QueueSchemaConfig, N> = N extends keyof Q
+  ? [Extract<keyof Q[N], "_queueLeased" | keyof QueueDelivery>] extends [never]
+    ? false
+    : true
+  : false;
 
 /** What `complete()` takes and `enqueueAndWait` yields. */
 export type QueueAnswer<Q extends QueueSchemaConfig, N> =

@@ -3,6 +3,8 @@
  * Standard Schema validator (zod, valibot, arktype …).
  */
 import { invalidDefinition, type ValidationIssue, validationFailed } from "../errors/raised";
+import { rejectUnknown } from "./check";
+import { compileDelivery, DELIVERY_OPTIONS, type QueueDelivery } from "./delivery";
 
 /** The part of the Standard Schema interface (version 1) that is used here. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -47,6 +49,13 @@ export interface QueueTypeToken<TMessage, TComplete = never, TContext = any> {
   readonly complete?: PrimitiveSchema;
 }
 
+/** The same of a queue with delivery options: its completable messages are leased. */
+export interface LeasedQueueTypeToken<TMessage, TComplete = never, TContext = any>
+  extends QueueTypeToken<TMessage, TComplete, TContext> {
+  /** Carries the fact; never present at run time. */
+  readonly _queueLeased?: true;
+}
+
 export type PrimitiveSchema = StandardSchema<any, any> | EventTypeToken<unknown, any>;
 
 export interface EventSchemaDefinition<TContext = any> {
@@ -54,7 +63,7 @@ export interface EventSchemaDefinition<TContext = any> {
   canSubscribe?: SchemaHook<TContext>;
 }
 
-export interface QueueSchemaDefinition<TContext = any> {
+export interface QueueSchemaDefinition<TContext = any> extends QueueDelivery {
   message: PrimitiveSchema;
   complete?: PrimitiveSchema;
   canPublish?: SchemaHook<TContext>;
@@ -84,10 +93,22 @@ export function event<T, TContext = any>(options: EventOptions<TContext> = {}): 
   return { kind: "event", ...options };
 }
 
-/** Declares a queue by the types of its messages and of their completion. */
+/** At least one of the delivery options. */
+type SomeDelivery = QueueDelivery &
+  { [K in keyof QueueDelivery]-?: Required<Pick<QueueDelivery, K>> }[keyof QueueDelivery];
+
+/**
+ * Declares a queue by the types of its messages and of their completion. One of
+ * the delivery options (`maxAttempts`, `visibilityTimeout`, `backoff`,
+ * `deadLetter`) leases completable messages to their receivers.
+ */
 export function queue<TMessage, TComplete = never, TContext = any>(
-  options: QueueOptions<TContext> = {},
-): QueueTypeToken<TMessage, TComplete, TContext> {
+  options: QueueOptions<TContext> & SomeDelivery,
+): LeasedQueueTypeToken<TMessage, TComplete, TContext>;
+export function queue<TMessage, TComplete = never, TContext = any>(
+  options?: QueueOptions<TContext>,
+): QueueTypeToken<TMessage, TComplete, TContext>;
+export function queue(options: QueueOptions & QueueDelivery = {}): QueueTypeToken<unknown, unknown> {
   return { kind: "queue", ...options };
 }
 
@@ -96,15 +117,21 @@ export interface CompiledSchema {
   readonly message: StandardSchema | undefined;
   readonly complete: StandardSchema | undefined;
   readonly allow: SchemaHook | undefined;
+  /** Of queues that have such options. */
+  readonly delivery: QueueDelivery | undefined;
 }
+
+const KNOWN = ["kind", "schema", "message", "complete", "canSubscribe", "canPublish", ...DELIVERY_OPTIONS];
 
 /** @internal */
 export function compileSchema(option: string, schema: unknown): CompiledSchema {
-  if (isValidator(schema)) return { message: schema, complete: undefined, allow: undefined };
+  if (isValidator(schema)) return { message: schema, complete: undefined, allow: undefined, delivery: undefined };
   if (typeof schema !== "object" || schema === null) {
     throw invalidDefinition(option, "must be event(), queue() or a Standard Schema validator");
   }
-  const { schema: inner, message, complete, canSubscribe, canPublish } = schema as Record<string, unknown>;
+  rejectUnknown(schema, KNOWN, `${option}.`);
+  const definition = schema as Record<string, unknown>;
+  const { schema: inner, message, complete, canSubscribe, canPublish } = definition;
   const allow = canSubscribe ?? canPublish;
   if (allow !== undefined && typeof allow !== "function") {
     throw invalidDefinition(option, "has a canSubscribe or canPublish that is no function");
@@ -113,6 +140,7 @@ export function compileSchema(option: string, schema: unknown): CompiledSchema {
     message: validatorOf(option, inner ?? message),
     complete: validatorOf(option, complete),
     allow: allow as SchemaHook | undefined,
+    delivery: compileDelivery(option, definition),
   };
 }
 

@@ -65,6 +65,15 @@ export interface NativeLocalFetch {
   abort(): void;
 }
 
+export interface LocalQueueSendOptions extends LocalCallOptions {
+  wait?: boolean;
+}
+
+export interface NativeQueueSendResult {
+  status: string;
+  response?: Uint8Array;
+}
+
 export interface NativeRegistry {
   register(name: string, factory: NativeFactory): void;
   openEmbedded(config: EmbeddedConfig): Promise<void>;
@@ -72,6 +81,13 @@ export interface NativeRegistry {
   closeListener(): Promise<void>;
   refListener(ref: boolean): void;
   localAction(target: LocalTarget, name: string, args: Uint8Array, options?: LocalCallOptions): Promise<Uint8Array>;
+  localQueueSend(
+    target: LocalTarget,
+    name: string,
+    body: Uint8Array,
+    options?: LocalQueueSendOptions,
+    signal?: NativeCancellationToken,
+  ): Promise<NativeQueueSendResult>;
   localResolve(target: LocalTarget): Promise<string>;
   localCreate(name: string, key: string[], input?: Uint8Array): Promise<string>;
   localSocket(path: string, protocols: string, listener: (event: LocalSocketEvent) => void): NativeLocalSocket;

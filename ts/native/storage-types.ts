@@ -8,6 +8,32 @@ export interface NativeQueueMessage {
   createdAt(): number;
   isCompletable(): boolean;
   complete(response?: Uint8Array): Promise<void>;
+  attempt(): number | null;
+  retry(afterMs?: number, reason?: string): Promise<void>;
+  fail(reason: string): Promise<void>;
+}
+
+export interface NativeQueueStats {
+  depth: number;
+  inFlight: number;
+  delayed: number;
+  dead: number;
+  oldestAgeMs?: number;
+}
+
+export interface NativeDeadLetter {
+  id: bigint;
+  name: string;
+  body: Uint8Array;
+  createdAt: number;
+  attempts: number;
+  reason: string;
+  diedAt: number;
+}
+
+export interface NativeLetterChoice {
+  name?: string;
+  ids?: bigint[];
 }
 
 export interface NativeReceive {
@@ -38,6 +64,10 @@ export interface NativeQueue {
     signal?: NativeCancellationToken,
   ): Promise<Uint8Array | null>;
   tryNextBatch(options?: NativeReceive): NativeQueueMessage[];
+  stats(name?: string): Promise<NativeQueueStats>;
+  deadLetters(options: { name?: string; after?: bigint; limit?: number }): Promise<NativeDeadLetter[]>;
+  replayDeadLetters(choice: NativeLetterChoice): Promise<number>;
+  purgeDeadLetters(choice: NativeLetterChoice): Promise<number>;
 }
 
 export interface NativeScheduled {

@@ -4,6 +4,7 @@
  * Written by hand and narrower than the generated declarations; a type test
  * holds the two against each other, so that neither can drift unnoticed.
  */
+import type { NativeQueuePolicy } from "../define/delivery";
 import type { NativeRequest } from "./request-types";
 import type { NativeDatabase, NativeKv, NativeQueue, NativeSchedule, NativeStateTransaction } from "./storage-types";
 
@@ -38,6 +39,7 @@ export interface JsActorConfig {
   maxOutgoingMessageSize?: number;
   hibernateWhenIdle?: boolean;
   durability?: string;
+  queues?: NativeQueuePolicy[];
   actions?: { name: string }[];
   inspectorTabs?: { id: string; label?: string; source?: string; icon?: string; hidden?: boolean }[];
 }

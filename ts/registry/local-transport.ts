@@ -6,9 +6,10 @@ import type { ClientSocket } from "../client/socket";
 import type { Target } from "../client/target";
 import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "../client/transport";
 import type { Codec } from "../codec/codec";
+import { withToken } from "../context/abort";
 import { fromNativePromise } from "../errors/bridge";
 import { notConfigured } from "../errors/raised";
-import type { LocalCallOptions, LocalTarget, NativeRegistry } from "../native/registry-types";
+import type { LocalCallOptions, LocalTarget, NativeModule, NativeRegistry } from "../native/registry-types";
 import { type QueueSendReply, type WireFormat, wireFormat } from "../wire/format";
 import { type MessageFormat, messageFormat } from "../wire/messages";
 import { localFetch } from "./local-fetch";
@@ -21,13 +22,15 @@ const NO_HEADERS = { headers: {} };
 export class LocalTransport implements Transport {
   readonly #open: () => Promise<NativeRegistry>;
   readonly #codec: Codec;
+  readonly #native: () => NativeModule;
   readonly encoding = "bare";
   readonly messages: MessageFormat;
   readonly #json: WireFormat;
 
-  constructor(open: () => Promise<NativeRegistry>, codec: Codec) {
+  constructor(open: () => Promise<NativeRegistry>, { codec, native }: { codec: Codec; native: () => NativeModule }) {
     this.#open = open;
     this.#codec = codec;
+    this.#native = native;
     this.messages = messageFormat(this.encoding, codec);
     this.#json = wireFormat("json", codec);
   }
@@ -64,8 +67,20 @@ export class LocalTransport implements Transport {
     );
   }
 
-  async send(_: Target, __: QueueCall): Promise<QueueSendReply> {
-    throw notConfigured("queue send inside the process", "It comes with a later version.");
+  async send(target: Target, call: QueueCall, { params, signal }: CallOptions): Promise<QueueSendReply> {
+    const { name, wait, timeout } = call;
+    const body = this.#codec.encode(call.body, "body");
+    const options = {
+      wait,
+      ...(timeout !== undefined && { timeoutMs: timeout }),
+      ...(params !== undefined && { params: this.#codec.encode(params, "params") }),
+    };
+    const registry = await this.#open();
+    const sent = withToken(this.#native(), signal, (token) =>
+      fromNativePromise(() => registry.localQueueSend(this.#target(target), name, body, options, token)),
+    );
+    const { status, response } = await unlessAborted(sent, signal);
+    return { status, ...(response != null && { response: this.#codec.decode(response) }) };
   }
 
   async fetch(target: Target, request: Request, options: CallOptions): Promise<Response> {

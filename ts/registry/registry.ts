@@ -57,7 +57,7 @@ export class Registry<A extends Actors> implements RegistryLike {
   readonly #settings: RegistryConfig;
   readonly #log: ActorLogger;
   readonly #host: EmbeddedHost;
-  readonly #codec: Codec;
+  readonly #deps: RegistryDeps;
   #client: Client<Registry<A>> | undefined;
   #listening: Promise<Listener> | undefined;
 
@@ -69,7 +69,7 @@ export class Registry<A extends Actors> implements RegistryLike {
   constructor(config: RegistryConfigInput<A>, deps: RegistryDeps) {
     this.#settings = registryConfig(config);
     this.config = config;
-    this.#codec = deps.codec;
+    this.#deps = deps;
     this.#log = this.#settings.baseLogger ?? defaultLogger(this.#settings.logLevel);
     const types = actorTypes(this.#services(deps));
     this.#host = new EmbeddedHost(deps.native, this.#settings, types, deps.manualClock);
@@ -166,7 +166,7 @@ export class Registry<A extends Actors> implements RegistryLike {
   #makeClient(): Client<Registry<A>> {
     const { engine } = this.#settings;
     if (engine !== undefined) return createClient(engine);
-    return clientOver(new LocalTransport(() => this.#host.open(), this.#codec));
+    return clientOver(new LocalTransport(() => this.#host.open(), this.#deps));
   }
 
   #requireEmbedded(): void {

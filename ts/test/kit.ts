@@ -58,7 +58,7 @@ export class TestKit<A extends Actors> {
       return new Registry<A>(config, this.#isManual ? { ...deps, manualClock: { startMs } } : deps);
     };
     this.#registry = this.#make(startAt === undefined ? undefined : Number(startAt));
-    this.client = clientOver(new LocalTransport(() => this.#open(), jsCodec));
+    this.client = clientOver(new LocalTransport(() => this.#open(), { codec: jsCodec, native: nativeModule }));
   }
 
   /** The registry that runs the actors now; another one after {@link crash}. */

@@ -1,0 +1,70 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { describe, expect, test } from "vitest";
+import { onTestEnd, temporaryFolder } from "../fixtures/greenroom";
+
+const program = join(import.meta.dirname, "../fixtures/timers-program.cjs");
+
+/** A program whose output is read line by line, and that does not outlive the test. */
+function start(...args: (string | number)[]) {
+  const child = spawn(process.execPath, [program, ...args.map(String)], { stdio: ["ignore", "pipe", "inherit"] });
+  const ended = once(child, "exit");
+  const lines: string[] = [];
+  const waiting = new Set<() => void>();
+  createInterface({ input: child.stdout }).on("line", (line) => {
+    lines.push(line);
+    for (const look of waiting) look();
+  });
+  /** Resolves when the lines are as wanted. */
+  const until = (wanted: (lines: string[]) => boolean) =>
+    new Promise<string[]>((resolve) => {
+      const look = () => {
+        if (!wanted(lines)) return;
+        waiting.delete(look);
+        resolve(lines);
+      };
+      waiting.add(look);
+      look();
+    });
+  const kill = async () => {
+    child.kill("SIGKILL");
+    await ended;
+  };
+  onTestEnd(kill);
+  return { until, kill, lines, ready: () => until((lines) => lines.includes("ready")) };
+}
+
+const rang = (lines: string[]) => lines.filter((line) => line.startsWith("rang "));
+
+describe("after kill -9", () => {
+  test("scheduled actions of many actors fire once, by themselves", async () => {
+    const dataDir = temporaryFolder();
+    const first = start("schedule", dataDir, 20, 3_000);
+    await first.ready();
+    await first.kill();
+    expect(rang(first.lines)).toEqual([]);
+    const second = start("open", dataDir);
+    await second.until((lines) => rang(lines).length >= 20);
+    await second.kill();
+    expect(rang(second.lines).sort()).toEqual(Array.from({ length: 20 }, (_, at) => `rang ${at} ding`).sort());
+    // None is left for a third life.
+    const third = start("open", dataDir);
+    await third.ready();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(rang(third.lines)).toEqual([]);
+  });
+
+  test("a message that was taken and not completed is delivered again", async () => {
+    const dataDir = temporaryFolder();
+    const first = start("take", dataDir);
+    await first.ready();
+    expect(first.lines).toEqual(["took leased", "took kept", "ready"]);
+    await first.kill();
+    // The lease wakes its actor: nobody calls it.
+    const second = start("open", dataDir);
+    await second.until((lines) => lines.includes("worked leased 2"));
+    await second.kill();
+  });
+});

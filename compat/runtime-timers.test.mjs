@@ -1,0 +1,102 @@
+// Queues and schedules of the published package on our addon.
+
+import assert from "node:assert/strict";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
+import { createClient } from "rivetkit/client";
+import { runtimeProgram } from "./lib/runtime.mjs";
+import { rejection } from "./lib/suite.mjs";
+
+/** Asks until the answer is as long as it should be. */
+async function until(ask, length) {
+  for (;;) {
+    const answer = await ask();
+    if (answer.length >= length) return answer;
+    await delay(20);
+  }
+}
+
+describe("an actor of the published package", () => {
+  let program;
+  let client;
+  let keys = 0;
+  const fresh = () => client.worker.getOrCreate([`${keys++}`]);
+  before(async () => {
+    program = await runtimeProgram("timers-program.mjs");
+    client = createClient({ endpoint: program.url });
+  });
+  after(async () => {
+    await client.dispose();
+    assert.equal(await program.stop(), 0, "the program leaves with exit code 0");
+  });
+
+  test("works its queue off and answers", async () => {
+    const handle = fresh();
+    const sent = await handle.send("jobs", { n: 1 }, { wait: true, timeout: 10_000 });
+    assert.deepEqual(sent, { status: "completed", response: { echo: { n: 1 } } });
+    assert.deepEqual(await handle.self(2), { echo: 2 });
+    assert.deepEqual(await handle.done(), [{ n: 1 }, 2]);
+  });
+
+  test("falls asleep on its queue, and wakes for a message", async () => {
+    const handle = fresh();
+    await handle.send("jobs", 1);
+    await delay(800);
+    await handle.send("jobs", 2);
+    assert.deepEqual(await until(() => handle.done(), 2), [1, 2]);
+  });
+
+  test("keeps messages in order, and times out on none", async () => {
+    const handle = fresh();
+    assert.deepEqual(await handle.write("a", "b"), [1, 2]);
+    assert.deepEqual(await handle.read(), ["a", "b"]);
+    await rejection(handle.timeOut(), "queue", "timed_out");
+  });
+
+  test("is called at a later time, asleep or not", async () => {
+    const handle = fresh();
+    await handle.remind(50, "soon");
+    const late = await handle.remind(3_600_000, "late");
+    await handle.remind(900, "asleep");
+    assert.deepEqual(await handle.list(), [
+      ["ring", ["asleep"]],
+      ["ring", ["late"]],
+    ]);
+    assert.equal(await handle.cancel(late), true);
+    assert.equal(await handle.cancel(late), false);
+    await delay(1_500);
+    assert.deepEqual(await handle.rang(), [
+      ["soon", "at"],
+      ["asleep", "at"],
+    ]);
+  });
+
+  test("has cron jobs, and keys", async () => {
+    const handle = fresh();
+    const [jobs, gone, history] = await handle.cron();
+    assert.deepEqual(jobs, [
+      ["a", "cron"],
+      ["b", "every"],
+    ]);
+    assert.equal(gone ?? null, null);
+    assert.deepEqual(history, []);
+    assert.deepEqual(await handle.keys(), [null, "2", [["two", "2"]]]);
+  });
+});
+
+test("what an actor of the published package was to do after SIGKILL, it does by itself", async () => {
+  const program = await runtimeProgram("timers-program.mjs");
+  try {
+    const client = createClient({ endpoint: program.url });
+    const handle = client.worker.getOrCreate(["kill"]);
+    await handle.remind(1_000, "after");
+    await program.kill();
+    await delay(1_000);
+    await program.start();
+    await delay(1_000);
+    assert.deepEqual(await handle.rang(), [["after", "at"]]);
+    await client.dispose();
+  } finally {
+    assert.equal(await program.stop(), 0);
+  }
+});

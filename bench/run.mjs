@@ -10,7 +10,18 @@ import { entry, Failure } from "../scripts/lib/run.mjs";
 import { build } from "../scripts/lib/steps.mjs";
 import { figure, median } from "./lib/stats.mjs";
 
-const NAMES = ["http-action", "in-process-action", "create", "save", "queue", "wake", "alarm", "memory"];
+const NAMES = [
+  "http-action",
+  "in-process-action",
+  "sockets",
+  "create",
+  "save",
+  "queue",
+  "wake",
+  "alarm",
+  "memory",
+  "many-sockets",
+];
 const README = fileURLToPath(new URL("README.md", import.meta.url));
 const FENCE = /<!-- figures -->[\s\S]*<!-- end of figures -->/;
 
@@ -39,13 +50,15 @@ export function summarise(subject, results) {
     subject.ratio === "none" ? undefined : median(results.map((result) => result.subject / result.baseline));
   const reached =
     (subject.atLeast === undefined || ratio >= subject.atLeast) &&
+    (subject.atMost === undefined || ratio <= subject.atMost) &&
     (subject.atLeastSubject === undefined || value >= subject.atLeastSubject) &&
     (subject.atMostSubject === undefined || value <= subject.atMostSubject);
   return { subject, value, baseline, ratio, reached };
 }
 
-function aim({ atLeast, atLeastSubject, atMostSubject, unit }) {
+function aim({ atLeast, atMost, atLeastSubject, atMostSubject, unit }) {
   if (atLeast !== undefined) return `≥ ${atLeast} ×`;
+  if (atMost !== undefined) return `≤ ${atMost} ×`;
   if (atLeastSubject !== undefined) return `≥ ${atLeastSubject} ${unit}`;
   if (atMostSubject !== undefined) return `≤ ${atMostSubject} ${unit}`;
   return "–";

@@ -20,6 +20,9 @@ const counter = actor({
     },
     get: (c) => c.state.count,
     nap: (c) => c.sleep(),
+    burst: (c, count) => {
+      for (let at = 0; at < count; at++) c.broadcast("tick", at);
+    },
   },
 });
 

@@ -31,6 +31,7 @@ export async function startServer(name, args = []) {
   const { url } = await answer(child);
   return {
     url,
+    pid: child.pid,
     async stop() {
       const ended = once(child, "exit");
       child.send("stop");

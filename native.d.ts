@@ -246,6 +246,12 @@ export declare class CoreRegistry {
    * and `actor/not_configured` for an endpoint on another machine.
    */
   serve(config: JsServeConfig): Promise<void>
+  /** Copies an actor's data into a new file while the actor goes on. */
+  localBackup(target: JsLocalTarget, file: string): Promise<void>
+  /** Replaces an actor's data by a copy of a file. */
+  localRestore(target: JsLocalTarget, file: string): Promise<void>
+  /** Makes a new actor out of a file and resolves to its id. */
+  localImport(name: string, key: Array<string>, file: string): Promise<string>
   constructor()
   /**
    * Names an actor type; the last one of a name wins. Only before the

@@ -24,7 +24,10 @@ const TESTS = [
   { title: "crash tests", check: () => checks.crashTests({ long }) },
   { title: "endurance tests", check: () => checks.enduranceTests({ long }) },
 ];
-const COMPAT = [{ title: "published client tests", check: checks.compatTests }];
+const COMPAT = [
+  { title: "published client tests", check: checks.compatTests },
+  { title: "SQL parity tests", check: checks.parityTests },
+];
 
 const wanted = words.filter((word) => !word.startsWith("-"));
 const chosen = [

@@ -269,7 +269,11 @@ describe("sleep", () => {
   });
 
   test("closes a database that was used once the generation is over, destruction too", async () => {
-    for (const hook of ["onSleep", "onDestroy"]) {
+    // Before a sleep what was left open is rolled back, which native code calls closing, too.
+    for (const [hook, before] of [
+      ["onSleep", 1],
+      ["onDestroy", 0],
+    ] as const) {
       const fixture = rig({ actions: { use: (c: any) => c.db.execute("select 1") } });
       let closed = 0;
       fixture.ctx.services.sql = {
@@ -279,10 +283,10 @@ describe("sleep", () => {
       expect(await fixture.action("use")).toEqual([{ 1: 1 }]);
       await fixture.call(hook);
       expect(await fixture.action("use")).toEqual([{ 1: 1 }]);
-      expect([hook, closed]).toEqual([hook, 0]);
+      expect([hook, closed]).toEqual([hook, before]);
       fixture.ctx.over();
       await turn();
-      expect([hook, closed]).toEqual([hook, 1]);
+      expect([hook, closed]).toEqual([hook, before + 1]);
     }
   });
 });

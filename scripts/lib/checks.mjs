@@ -101,6 +101,12 @@ async function installBrowser() {
   await run("apt-get", ["install", "-y", "-qq", "--no-install-recommends", "chromium"], { output: "keep" });
 }
 
+/** The same SQL through an actor and through better-sqlite3. */
+export async function parityTests() {
+  await installPackages("bench");
+  return nodeRunner(process.execPath, "bench/parity", {});
+}
+
 /** The published client, unmodified, under the Node.js it asks for, against a server under this one. */
 export async function compatTests() {
   await installPackages("compat");

@@ -11,6 +11,7 @@ mod manual_clock;
 mod phase;
 mod routes;
 mod serve;
+mod transfer;
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

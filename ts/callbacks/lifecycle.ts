@@ -106,9 +106,13 @@ function onSleep(services: ActorServices): Handler {
     try {
       await hook?.(new ActorContextImpl(runtime));
     } finally {
-      await trySave(runtime);
+      const saved = trySave(runtime);
       // Out of time: what still runs is cut, and native code saves last.
-      if (await workEnded(runtime, ctx)) await trySave(runtime);
+      if (await workEnded(runtime, ctx)) {
+        await rollBackLeftover(runtime);
+        await saved;
+        await trySave(runtime);
+      }
     }
   };
 }
@@ -129,6 +133,15 @@ async function closeWhenOver(runtime: ActorRuntime, ctx: NativeContext): Promise
     await runtime.database.close();
   } catch (error) {
     runtime.log.warn({ msg: "closing the database failed", error });
+  }
+}
+
+/** A plain `BEGIN` that was left open holds up saves, and nobody is left to end it. */
+async function rollBackLeftover(runtime: ActorRuntime): Promise<void> {
+  try {
+    await runtime.database.letGo();
+  } catch (error) {
+    runtime.log.warn({ msg: "rolling back what was left open failed", error });
   }
 }
 

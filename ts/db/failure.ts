@@ -2,6 +2,9 @@
 import { ActorError } from "../errors/actor-error";
 import { fromNative } from "../errors/bridge";
 
+/** Stands before what SQLite said, after the name of the actor. */
+const CAUSE = "Caused by:\n    ";
+
 const STORAGE_TROUBLE = /i\/o error|unable to open database file/i;
 
 /**
@@ -28,8 +31,6 @@ function sqliteText(error: ActorError): string | undefined {
   if (error.group !== "core" || error.code !== "internal_error") return undefined;
   const detail = (error.metadata as { error?: unknown } | undefined)?.error;
   if (typeof detail !== "string") return undefined;
-  return detail
-    .slice(detail.lastIndexOf("Caused by:\n") + 1)
-    .replace(/^aused by:\n/, "")
-    .trim();
+  const at = detail.lastIndexOf(CAUSE);
+  return at < 0 ? detail : detail.slice(at + CAUSE.length);
 }

@@ -80,7 +80,7 @@ export async function runTransaction<T>(
   return result;
 }
 
-function transactionAccess(statements: SqliteStatements): RawAccess {
+export function transactionAccess(statements: SqliteStatements): RawAccess {
   return {
     ...statementMethods(statements),
     transaction: async () => {

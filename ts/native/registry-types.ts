@@ -93,6 +93,9 @@ export interface NativeRegistry {
   localSocket(path: string, protocols: string, listener: (event: LocalSocketEvent) => void): NativeLocalSocket;
   localFetch(request: NativeLocalRequest): NativeLocalFetch;
   localDestroy(actorId: string): Promise<void>;
+  localBackup(target: LocalTarget, file: string): Promise<void>;
+  localRestore(target: LocalTarget, file: string): Promise<void>;
+  localImport(name: string, key: string[], file: string): Promise<string>;
   shutdown(): Promise<void>;
   clockNow(): number;
   advanceClock(ms: number): Promise<void>;

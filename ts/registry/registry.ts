@@ -1,4 +1,5 @@
 /** `setup()` and the registry: actors, and the ways to run them. */
+import { resolve } from "node:path";
 import { clientOver } from "../client/client";
 import { createClient } from "../client/index";
 import type { Client, RegistryLike } from "../client/types";
@@ -111,6 +112,33 @@ export class Registry<A extends Actors> implements RegistryLike {
     return this.#client;
   }
 
+  /**
+   * Copies all data of one actor, state and tables, into one new SQLite file, as
+   * it is committed, while the actor goes on; its statements and saves wait for
+   * the copy. A file that exists is not overwritten.
+   */
+  async backup(actorId: string, file: string): Promise<void> {
+    await this.#transfer((host) => host.localBackup({ actorId }, resolve(file)));
+  }
+
+  /**
+   * Replaces all data of an actor by those of a backup: puts it to sleep, checks
+   * and copies the file, and starts it again. If that fails it keeps what it had.
+   */
+  async restore(actorId: string, file: string): Promise<void> {
+    await this.#transfer((host) => host.localRestore({ actorId }, resolve(file)));
+  }
+
+  /** {@link backup} of the actor of this name and key. */
+  async export(name: keyof A & string, key: string | string[], file: string): Promise<void> {
+    await this.#transfer((host) => host.localBackup({ name, key: [key].flat(), method: "get" }, resolve(file)));
+  }
+
+  /** Makes a new actor with a backup's data and resolves to its id. The key must be free. */
+  async import(name: keyof A & string, key: string | string[], file: string): Promise<string> {
+    return this.#transfer((host) => host.localImport(name, [key].flat(), resolve(file)));
+  }
+
   /** Drains all actors (as for sleep) and resolves when all is on disk. Idempotent. */
   async shutdown(): Promise<void> {
     await this.#host.shutdown();
@@ -133,6 +161,12 @@ export class Registry<A extends Actors> implements RegistryLike {
     const registry = await this.#host.open(dataDir);
     const address = await fromNativePromise(() => registry.listenEmbedded({ host, port }));
     return this.#listener(registry, address);
+  }
+
+  async #transfer<T>(call: (host: NativeRegistry) => Promise<T>): Promise<T> {
+    this.#requireEmbedded();
+    const host = await this.#host.open();
+    return fromNativePromise(() => call(host));
   }
 
   #listener(registry: NativeRegistry, { host, port, url }: ListenAddress): Listener {

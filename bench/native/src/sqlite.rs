@@ -71,3 +71,26 @@ pub fn commit_rows(path: String, count: u32) -> Result<f64> {
     }
     Ok(since.elapsed().as_secs_f64())
 }
+
+/// Commits `batches` transactions of `inserts` rows each; the seconds it took.
+#[napi]
+pub fn commit_batches(path: String, batches: u32, inserts: u32) -> Result<f64> {
+    let run = || {
+        let mut connection = open(Path::new(&path))?;
+        connection.execute_batch(
+            "CREATE TABLE IF NOT EXISTS item (id INTEGER PRIMARY KEY, name TEXT, amount REAL)",
+        )?;
+        let since = Instant::now();
+        for _ in 0..batches {
+            let transaction = connection.transaction()?;
+            for index in 0..inserts {
+                transaction
+                    .prepare_cached("INSERT INTO item (name, amount) VALUES (?, ?)")?
+                    .execute((format!("item {index}"), 1.5))?;
+            }
+            transaction.commit()?;
+        }
+        Ok(since.elapsed().as_secs_f64())
+    };
+    run().map_err(failed)
+}

@@ -179,6 +179,7 @@ codes! {
     SQLITE_TRANSACTION_TERMINAL = row("sqlite", "transaction_terminal", "SQLite transaction handle `{key}` is already {state}.");
     SQLITE_TRANSACTION_EXPIRED = row("sqlite", "transaction_expired", "SQLite transaction expired after {timeout_ms} ms and was rolled back. Raise the timeout option if the work needs longer, and do not wait inside a transaction for work that uses the same database outside it.");
     SQLITE_TRANSACTION_ACTIVE = row("sqlite", "transaction_active", "A transaction is open on this database; the call would wait for itself.");
+    SQLITE_WRITER_BUSY = row("sqlite", "writer_busy", "SQLite writer is busy because a transaction is already open.");
     SQLITE_FORBIDDEN = row("sqlite", "forbidden", "This statement is not allowed in an actor's database: {reason}");
     SQLITE_TOO_MANY_RESULTS = row("sqlite", "too_many_results", "At most {limit} results can be iterated over at the same time; end or close others first.");
     SQLITE_RESULT_TOO_LARGE = row("sqlite", "result_too_large", "The rows of the answer take more than {limit} bytes; iterate over them, or ask for fewer.");

@@ -111,6 +111,17 @@ impl Shared {
         Ok(record)
     }
 
+    /// A new actor that nothing starts yet.
+    ///
+    /// # Errors
+    /// `actor/duplicate_key` if the key is taken.
+    pub(crate) async fn create_asleep(&self, name: &str, key: &ActorKey) -> Result<ActorId> {
+        self.check_open()?;
+        self.check_registered(name)?;
+        let new = self.new_actor(name, key, None);
+        Ok(self.directory.create(new).await?.id)
+    }
+
     fn start_soon(&self, record: ActorRecord) {
         let resident = self.residents.adopt(record);
         self.begin_start(&resident);

@@ -27,6 +27,7 @@ mod start;
 mod stop;
 mod sweep;
 mod target;
+mod transfer;
 mod trouble;
 
 pub use embedded::EmbeddedHost;

@@ -94,7 +94,7 @@ impl<S: Deref<Target = Shared>, T: Borrow<Target>> Seeker<S, T> {
                 self.bounded(resident, either).await
             }
             Phase::Live(_) => Ok(()),
-            Phase::Starting | Phase::Stopping(..) | Phase::Removing => {
+            Phase::Starting | Phase::Stopping(..) | Phase::Removing | Phase::Replacing => {
                 self.note_watched(resident);
                 let changed = async {
                     // The sender lives in the resident this holds.

@@ -3,8 +3,8 @@
 //! A resident is the single place where an actor's whereabouts change: who wins
 //! the start, whether a stop is due, whether the key is free. It runs nothing.
 //!
-//! Invariant R1: `Asleep → Starting` and `Asleep → Removing` are taken by exactly
-//! one caller, who then drives the resident on.
+//! Invariant R1: `Asleep → Starting`, `Asleep → Removing` and `Asleep → Replacing`
+//! are taken by exactly one caller, who then drives the resident on.
 //! Invariant R2: `Destroyed` and `Forgotten` are final, and the resident has left
 //! the maps when they are seen; whoever sees them looks the actor up again.
 
@@ -34,6 +34,8 @@ pub(crate) enum Phase {
     Stopping(Arc<ActorHandle>, ShutdownKind),
     /// No instance; being destroyed.
     Removing,
+    /// No instance; its data is being replaced.
+    Replacing,
     Destroyed,
     /// Dropped from memory while asleep.
     Forgotten,
@@ -156,6 +158,16 @@ impl Resident {
     /// Takes the right to remove an actor without an instance (R1).
     pub(crate) fn claim_removal(&self) -> bool {
         self.leave_asleep(Phase::Removing)
+    }
+
+    /// Takes the right to replace the data of an actor without an instance (R1).
+    pub(crate) fn claim_replacement(&self) -> bool {
+        self.leave_asleep(Phase::Replacing)
+    }
+
+    /// The data was replaced, or not: asleep again.
+    pub(crate) fn end_replacement(&self) {
+        self.phase.send_replace(Phase::Asleep);
     }
 
     /// Drops out of memory; only asleep, and only the maps may call it (R2).

@@ -173,7 +173,7 @@ impl Shared {
                     let wish = Wish::Destroy { from_outside: true };
                     self.begin_stop(handle.actor(), wish);
                 }
-                Phase::Starting | Phase::Removing => {}
+                Phase::Starting | Phase::Removing | Phase::Replacing => {}
             }
             if phases.changed().await.is_err() {
                 return Err(Error::new(&code::ACTOR_DESTROYING));

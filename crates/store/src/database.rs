@@ -133,6 +133,13 @@ impl Database {
             .await
     }
 
+    pub(crate) async fn run_always<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.run(Admission::Always, f).await
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         admission: Admission,

@@ -100,6 +100,29 @@ impl Files {
         Ok(())
     }
 
+    /// Makes the folder that the database at `path` belongs into.
+    pub(crate) fn make_room(&self, path: &Path) -> io::Result<()> {
+        let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        self.make_folder(folder)
+    }
+
+    /// Puts the whole and closed database `ready` into the place of the one at
+    /// `path`, whose log must hold nothing. Durable when this returns.
+    pub(crate) fn put_in_place(&self, ready: &Path, path: &Path) -> Result<()> {
+        let put = || {
+            let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
+            self.disk.sync_file(&File::open(ready)?, ready)?;
+            for suffix in COMPANIONS {
+                self.disk.delete(&beside(path, suffix))?;
+            }
+            self.disk.rename(ready, path)?;
+            // The log of the one that is ready was cut to nothing, but may be there.
+            self.disk.delete(&beside(ready, LOG))?;
+            self.disk.sync_folder(folder)
+        };
+        put().file("put a database in its place")
+    }
+
     /// Creates a folder and those above it, and makes their names durable.
     fn make_folder(&self, folder: &Path) -> io::Result<()> {
         let _making = self.making_folder.lock();

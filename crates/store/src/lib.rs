@@ -30,6 +30,7 @@ mod sql;
 mod startup;
 mod store;
 pub mod tables;
+mod transfer;
 
 #[cfg(test)]
 mod tests;

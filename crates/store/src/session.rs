@@ -12,6 +12,7 @@ use parking_lot::MutexGuard;
 use tokio::sync::oneshot;
 
 use crate::failure::closed;
+use crate::files::Files;
 use crate::open_file::OpenFile;
 use crate::slot::Slot;
 use crate::sql::UserSide;
@@ -51,6 +52,10 @@ impl<'a> Session<'a> {
         if let Some(file) = self.file {
             self.shared.pool.give_back(self.slot, file);
         }
+    }
+
+    pub(crate) fn files(&self) -> &'a Files {
+        &self.shared.files
     }
 
     pub(crate) fn path(&self) -> &Path {

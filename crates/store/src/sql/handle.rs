@@ -125,6 +125,14 @@ impl UserSql {
         SqlCursor::open(&self.0, Claim::Shared, statement, guards, max_rows).await
     }
 
+    /// Does `work` when no transaction has the database for itself.
+    pub(crate) async fn outside_transactions<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.0.call(Claim::Shared, None, work).await
+    }
+
     /// Begins a transaction that has the database for itself until it ends: all
     /// other statements of the actor wait, its saves too. Waits for its turn. If
     /// the future is dropped, or the handle without an end, it is rolled back.

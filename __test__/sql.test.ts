@@ -253,6 +253,18 @@ describe("limits", () => {
     }),
   );
 
+  test("bound a single value, and say so", () =>
+    inside(async (c) => {
+      await expect(c.db.query("select length(zeroblob(300000000))")).rejects.toMatchObject({
+        message: expect.stringContaining("string or blob too big"),
+        metadata: { sqlite: { code: "SQLITE_TOOBIG" } },
+      });
+      await expect(c.db.query("select length(?)", new Uint8Array(256 * 1024 * 1024 + 1))).rejects.toMatchObject({
+        code: "invalid_bind_parameter",
+        message: expect.stringContaining("the limit is 268435456"),
+      });
+    }));
+
   test("let reserved tables be read, and the workflow's be written", () =>
     inside(async (c) => {
       expect(await c.db.query("select count(*) as n from _rivet_meta")).toEqual([{ n: expect.any(Number) }]);
@@ -280,6 +292,7 @@ describe("what SQLite can do", () => {
       2,
     ],
     ["returning", "create table r (a); insert into r values (7) returning a + 1 as x", 8],
+    ["mathematics", "select cast(pow(2, 10) as integer) as x", 1024],
     [
       "r-trees",
       "create virtual table rt using rtree(id, lo, hi); insert into rt values (1, 0, 5); select count(*) as x from rt where lo <= 1",

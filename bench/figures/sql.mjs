@@ -1,6 +1,7 @@
 // SQL of an actor's code, measured inside an action, beside better-sqlite3 on the
 // same thread and beside rusqlite.
 
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import { actor, db, setup } from "greenroom";
 import { installPackages } from "../../scripts/lib/steps.mjs";
@@ -19,8 +20,8 @@ const INSERT = "insert into item (name, amount) values (?, ?)";
 const SELECT = "select id, name, amount from item where id = ?";
 const rows = Array.from({ length: ROWS }, (_, index) => [`item ${index}`, index / 7]);
 
-async function betterSqlite(path) {
-  const { default: Database } = await import("better-sqlite3");
+function betterSqlite(path) {
+  const Database = createRequire(new URL("../parity/package.json", import.meta.url))("better-sqlite3");
   const database = new Database(path);
   database.pragma("journal_mode = WAL");
   database.pragma("synchronous = FULL");
@@ -58,10 +59,10 @@ function figureOf({ round, ...facts }) {
     ratio: "subject",
     ...facts,
     async prepare() {
-      await installPackages("bench");
+      await installPackages("bench/parity");
       const folder = temporaryFolder("sql");
       process.env.GREENROOM_DATA_DIR = join(folder.path, "actors");
-      const theirs = await betterSqlite(join(folder.path, "better.db"));
+      const theirs = betterSqlite(join(folder.path, "better.db"));
       const state = { folder, theirs, ours: lender(), native: await loadNative() };
       theirs.transaction(() => {
         for (const row of rows) theirs.prepare(INSERT).run(...row);

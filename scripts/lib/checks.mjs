@@ -103,7 +103,7 @@ async function installBrowser() {
 
 /** The same SQL through an actor and through better-sqlite3. */
 export async function parityTests() {
-  await installPackages("bench");
+  await installPackages("bench/parity");
   return nodeRunner(process.execPath, "bench/parity", {});
 }
 

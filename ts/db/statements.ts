@@ -70,7 +70,18 @@ export class Statements implements SqliteStatements {
   /** The result as native code gives it. */
   async raw(sql: string, params?: SqliteBindings): Promise<NativeSqlResult> {
     const bound = bindParams(sql, params);
-    return this.#call((ms, token) => this.#target.executeValues(sql, bound, ms, token));
+    const { timeout, signal } = this.#limits;
+    if (signal !== undefined) return this.#call((ms, token) => this.#target.executeValues(sql, bound, ms, token));
+    // What `#call` does, without its promises: single statements are what there is most of.
+    if (!this.#turnstile.tryEnter()) await this.#turnstile.enter();
+    try {
+      this.context.check();
+      return await this.#target.executeValues(sql, bound, timeout);
+    } catch (error) {
+      throw explain(error, this.context.lastStorageError);
+    } finally {
+      this.#turnstile.leave();
+    }
   }
 
   async execute(sql: string, params?: SqliteBindings): Promise<SqliteExecuteResult> {

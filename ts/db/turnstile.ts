@@ -14,17 +14,28 @@ export class Turnstile {
   }
 
   async pass<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#free > 0) this.#free--;
-    else await new Promise<void>((enter) => this.#waiting.set(this.#next++, enter));
+    if (!this.tryEnter()) await this.enter();
     try {
       return await work();
     } finally {
-      this.#leave();
+      this.leave();
     }
   }
 
+  /** Goes in if there is room; then {@link leave} must follow. */
+  tryEnter(): boolean {
+    if (this.#free === 0) return false;
+    this.#free--;
+    return true;
+  }
+
+  /** Waits for its turn; then {@link leave} must follow. */
+  enter(): Promise<void> {
+    return new Promise((enter) => this.#waiting.set(this.#next++, enter));
+  }
+
   /** Hands the place to the one who waited longest, so that nobody overtakes. */
-  #leave(): void {
+  leave(): void {
     const enter = this.#waiting.get(this.#first);
     if (enter === undefined) {
       this.#free++;

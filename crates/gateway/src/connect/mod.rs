@@ -36,7 +36,12 @@ pub async fn serve<S, H>(
 {
     let mut inbox = Inbox::default();
     let kind = ToClient(socket.outbox().clone(), encoding);
-    match open(&mut socket, &mut inbox, &home, &request, &kind).await {
+    // Boxed, and the request dropped: what it takes to open is let go before the
+    // long life of the socket.
+    let opening = Box::pin(open(&mut socket, &mut inbox, &home, &request, &kind)).await;
+    let ray_id = request.ray_id;
+    drop(request);
+    match opening {
         Opening::Live(actor, conn) => {
             let way = kind.way(actor.ctx());
             way.init(actor.ctx().actor_id().as_str(), conn.id());
@@ -46,7 +51,7 @@ pub async fn serve<S, H>(
                 way,
             };
             drop(conn);
-            Session::new(&mut socket, inbox, &home, &request.ray_id, opened)
+            Session::new(&mut socket, inbox, &home, &ray_id, opened)
                 .run()
                 .await;
         }

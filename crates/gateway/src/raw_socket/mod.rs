@@ -26,7 +26,8 @@ where
 {
     let mut inbox = Inbox::default();
     let kind = Raw(socket.outbox().clone());
-    match open(&mut socket, &mut inbox, &home, &request, &kind).await {
+    // Boxed: what it takes to open is let go before the long life of the socket.
+    match Box::pin(open(&mut socket, &mut inbox, &home, &request, &kind)).await {
         Opening::Live(actor, conn) => {
             let session = Session::new(inbox, &home, &request, &conn);
             session.run(socket, actor, conn).await;

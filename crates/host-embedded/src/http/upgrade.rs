@@ -38,7 +38,7 @@ pub(super) fn accept<B>(
     let (shared, origin) = (Arc::clone(&door.shared), door.origin());
     door.spawn_socket(async move {
         if let Some((stream, read_ahead)) = stream_of(upgraded).await {
-            serve(shared, origin, stream, &read_ahead, plan).await;
+            serve(shared, origin, stream, read_ahead, plan).await;
         }
     });
     let mut reply = HttpReply::new(ReplyBody::empty());

@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
 use greenroom_gateway::websocket::{ClientSocket, Farewell, Outbox, SocketRequest, unreachable};
 use greenroom_gateway::{connect, raw_socket, user_headers};
@@ -120,7 +121,7 @@ pub(crate) async fn serve<S>(
     shared: Arc<Shared>,
     origin: Origin,
     stream: S,
-    read_ahead: &[u8],
+    read_ahead: Bytes,
     plan: Plan,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send,
@@ -128,7 +129,9 @@ pub(crate) async fn serve<S>(
     let sockets = &shared.sockets;
     let outbox = Outbox::new(sockets.limits().outbox);
     let (options, clock) = (sockets.limits().socket, sockets.clock().clone());
-    let socket = ClientSocket::new(stream, read_ahead, outbox.clone(), options, clock).await;
+    let socket = ClientSocket::new(stream, &read_ahead, outbox.clone(), options, clock).await;
+    // A slice of the whole buffer that the handshake was read into.
+    drop(read_ahead);
     let place = match sockets.take_place(origin.address) {
         Ok(place) => place,
         Err(error) => {

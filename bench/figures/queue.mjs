@@ -40,7 +40,7 @@ function queue(name, title, action, messages, aims) {
 }
 
 export default [
-  queue("queue-send", "Durable queue send, 64 in flight, one actor", "send", 5_000, { atLeast: 4 }),
+  queue("queue-send", "Durable queue send, 64 in flight, one actor", "sendMany", 5_000, { atLeast: 4 }),
   queue("queue-cycle", "Queue message sent, received and completed, one actor", "cycle", 10_000, {
     atLeastSubject: 3_000,
   }),

@@ -31,7 +31,7 @@ const post = actor({
   options: { noSleep: true, maxQueueSize: 20_000, actionTimeout: 600_000 },
   actions: {
     /** Durable sends per second. */
-    send: async (c, total, inFlight) => {
+    sendMany: async (c, total, inFlight) => {
       const perSecond = await rate(() => c.queue.send("jobs", { n: 1 }), total, inFlight);
       while ((await c.queue.nextBatch({ count: 1000, timeout: 0 })).length > 0);
       return perSecond;

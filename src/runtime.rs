@@ -81,3 +81,9 @@ where
 pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
     runtime().block_on(future)
 }
+
+/// Runs something that may spawn or arm timers although it is on no worker.
+pub(crate) fn enter<T>(work: impl FnOnce() -> T) -> T {
+    let _guard = runtime().enter();
+    work()
+}

@@ -3,10 +3,12 @@
 import { actor, queue, setup } from "greenroom";
 import { rate } from "./stats.mjs";
 
+// Nothing may fall asleep in the middle of a round but what is told to.
+const noSleep = true;
+
 const counter = actor({
   state: { count: 0 },
-  // Nothing may fall asleep in the middle of a round but what is told to.
-  options: { noSleep: true },
+  options: { noSleep },
   actions: {
     increment: (c, by) => {
       c.state.count += by;
@@ -17,6 +19,15 @@ const counter = actor({
       c.state.count += by;
       await c.saveState({ immediate: true });
       return c.state.count;
+    },
+    /** Saves so many changes, each on disk before the next; gives the seconds it took. */
+    saveOneByOne: async (c, saves) => {
+      const since = performance.now();
+      for (let save = 0; save < saves; save++) {
+        c.state.count++;
+        await c.saveState({ immediate: true });
+      }
+      return (performance.now() - since) / 1000;
     },
     get: (c) => c.state.count,
     nap: (c) => c.sleep(),
@@ -67,5 +78,29 @@ const bell = actor({
   },
 });
 
+/** Answers when the new count is on disk, without a word about it. */
+const replier = actor({
+  state: { count: 0 },
+  options: { noSleep, durability: "reply" },
+  actions: {
+    increment: (c, by) => {
+      c.state.count += by;
+      return c.state.count;
+    },
+  },
+});
+
+/** Has changes that only the end saves. */
+const sleeper = actor({
+  state: { count: 0 },
+  options: { noSleep, stateSaveInterval: 3_600_000 },
+  actions: {
+    increment: (c, by) => {
+      c.state.count += by;
+      return c.state.count;
+    },
+  },
+});
+
 /** A fresh registry: each server and each figure has its own. */
-export const makeRegistry = () => setup({ use: { counter, post, bell } });
+export const makeRegistry = () => setup({ use: { counter, post, bell, replier, sleeper } });

@@ -8,7 +8,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
 use super::ActorContext;
-use crate::bridge::{Buffer, Promise, enter, promise};
+use crate::bridge::{Buffer, Promise, enter, promise, promise_here};
 use crate::conn_handle::ConnHandle;
 use crate::numbers;
 use crate::runtime;
@@ -102,7 +102,7 @@ impl ActorContext {
     ) -> napi::Result<Promise<()>> {
         let (ctx, opts) = (self.core().clone(), save_opts(opts));
         enter(&env, |scope| {
-            promise(scope, async move { ctx.request_save_and_wait(opts).await })
+            promise_here(scope, async move { ctx.request_save_and_wait(opts).await })
         })
     }
 
@@ -111,7 +111,7 @@ impl ActorContext {
     pub fn save_state(&self, env: Env, payload: StateDeltaPayload) -> napi::Result<Promise<()>> {
         let ctx = self.core().clone();
         enter(&env, |scope| {
-            promise(scope, async move {
+            promise_here(scope, async move {
                 let saved = ctx.save_state(payload.into()).await;
                 saved.map_err(|error| ctx.attach_actor(error))
             })

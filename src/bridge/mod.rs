@@ -9,7 +9,8 @@
 //!   posted while the thread is busy share one wake-up.
 //! - [`Bridge::call`] calls a user callback and waits for its result, sync or
 //!   async. Whatever it throws is an ordinary error.
-//! - [`promise`] hands a future out as a JavaScript promise.
+//! - [`promise`] hands a future out as a JavaScript promise; [`promise_here`] also
+//!   polls it on the JavaScript thread.
 //! - [`JsRef`] keeps a JavaScript value alive and lets go of it on its own thread.
 //!
 //! It knows no actor: what is called and what values mean is the business of
@@ -42,7 +43,7 @@ pub(crate) use inbox::Bridge;
 pub use json::Json;
 pub(crate) use prelude::require_function;
 pub use promise::Promise;
-pub(crate) use promise::{Rejection, promise, promise_by, promise_then};
+pub(crate) use promise::{Rejection, promise, promise_by, promise_here, promise_then};
 pub(crate) use read::Kind;
 pub(crate) use reference::{JsRef, WeakJsRef};
 pub(crate) use scope::{Scope, Value};

@@ -2,12 +2,16 @@
 
 use std::future::Future;
 use std::marker::PhantomData;
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
 
 use futures_util::FutureExt;
 use greenroom_error::{Error, Result, code};
 use napi::bindgen_prelude::{ToNapiValue, TypeName};
 use napi::{ValueType, sys};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use super::fault::JsResult;
@@ -165,6 +169,82 @@ impl<T: ToNapiValue + Send + 'static> Drop for Settler<T> {
     fn drop(&mut self) {
         let dropped = Error::new(&code::ACTOR_DROPPED_REPLY);
         self.finish(Err(dropped.into()), |_| {});
+    }
+}
+
+/// A future that the JavaScript thread drives itself: polled before this returns,
+/// and again for each of its wake-ups. For work that goes to one other thread and
+/// comes back, it saves the way over a worker; and what the first poll does is
+/// done in the order of the calls.
+pub(crate) fn promise_here<T, E, F>(scope: &Scope<'_>, future: F) -> JsResult<Promise<T>>
+where
+    T: ToNapiValue + Send + 'static,
+    E: Into<Rejection> + Send + 'static,
+    F: Future<Output = Result<T, E>> + Send + 'static,
+{
+    let (deferred, promise) = raw::promise(scope.env)?;
+    scope.hold_loop();
+    let driven = Arc::new(Driven {
+        work: Mutex::new(Some((Box::pin(future), Deferred(deferred)))),
+        bridge: scope.bridge().clone(),
+    });
+    Driven::drive(driven, scope);
+    Ok(Promise {
+        raw: promise,
+        resolves_to: PhantomData,
+    })
+}
+
+type Work<T, E> = (Pin<Box<dyn Future<Output = Result<T, E>> + Send>>, Deferred);
+
+/// A future that is polled on the JavaScript thread only.
+struct Driven<T, E> {
+    work: Mutex<Option<Work<T, E>>>,
+    bridge: Bridge,
+}
+
+impl<T, E> Wake for Driven<T, E>
+where
+    T: ToNapiValue + Send + 'static,
+    E: Into<Rejection> + Send + 'static,
+{
+    fn wake(self: Arc<Self>) {
+        let bridge = self.bridge.clone();
+        bridge.post(move |scope| Driven::drive(self, scope));
+    }
+}
+
+impl<T, E> Driven<T, E>
+where
+    T: ToNapiValue + Send + 'static,
+    E: Into<Rejection> + Send + 'static,
+{
+    fn drive(this: Arc<Self>, scope: &Scope<'_>) {
+        // Taken out for the poll: only this thread polls, one at a time, and a
+        // wake-up in between is queued behind it.
+        let Some((mut future, deferred)) = this.work.lock().take() else {
+            return;
+        };
+        let waker = Waker::from(Arc::clone(&this));
+        let polled = runtime::enter(|| {
+            let poll = || future.as_mut().poll(&mut Context::from_waker(&waker));
+            catch_unwind(AssertUnwindSafe(poll))
+        });
+        let outcome = match polled {
+            Ok(Poll::Pending) => {
+                *this.work.lock() = Some((future, deferred));
+                return;
+            }
+            Ok(Poll::Ready(outcome)) => outcome.map_err(Into::into),
+            Err(_) => Err(panicked()),
+        };
+        scope.release_loop();
+        let value = outcome.and_then(|value| {
+            scope
+                .native(value)
+                .map_err(|fault| scope.error_of(fault).into())
+        });
+        settle(scope, deferred, value);
     }
 }
 

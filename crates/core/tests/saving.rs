@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use fixture::{World, ask, settle};
+use futures_util::FutureExt;
 use greenroom_core::*;
 use greenroom_error::code;
 
@@ -100,4 +101,49 @@ async fn saving_after_the_end_is_refused() {
     let opts = RequestSaveOpts::default();
     let error = handle.ctx().request_save_and_wait(opts).await;
     assert!(error.expect_err("ended").is(&code::ACTOR_NOT_CONFIGURED));
+}
+
+#[tokio::test]
+async fn a_state_that_was_brought_along_is_not_overwritten_by_an_older_serialization() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    world.script.hold_serialize.store(true, Ordering::SeqCst);
+    let older = {
+        let handle = Arc::clone(&handle);
+        tokio::spawn(async move { ask(&handle, "increment_durably").await })
+    };
+    world.script.parked.notified().await;
+    world.script.hold_serialize.store(false, Ordering::SeqCst);
+    ask(&handle, "increment").await.expect("increment");
+    let brought = StateDelta::ActorState(bytes::Bytes::from_static(&[2]));
+    handle.ctx().save_state(vec![brought]).await.expect("saved");
+    assert_eq!(handle.ctx().state()[0], 2);
+    world.script.unpark.notify_one();
+    // What it waits for is covered by the newer state.
+    older.await.expect("task").expect("saved");
+    settle().await;
+    assert_eq!(handle.ctx().state()[0], 2);
+    let next = world.crash().await;
+    assert_eq!(ask(&next, "get").await.expect("get"), 2);
+}
+
+#[tokio::test]
+async fn states_that_were_brought_along_reach_the_disk_in_their_order() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    let saves: Vec<_> = (1..=100)
+        .map(|byte: u8| {
+            let ctx = handle.ctx().clone();
+            let state = StateDelta::ActorState(bytes::Bytes::from(vec![byte]));
+            let mut saving = Box::pin(async move { ctx.save_state(vec![state]).await });
+            // The first poll puts it in line.
+            assert!(saving.as_mut().now_or_never().is_none());
+            saving
+        })
+        .collect();
+    futures_util::future::try_join_all(saves)
+        .await
+        .expect("saved");
+    let next = world.crash().await;
+    assert_eq!(ask(&next, "get").await.expect("get"), 100);
 }

@@ -3,8 +3,13 @@
 //!
 //! Invariant D1: hibernation changes that were taken for a write and not written
 //! are put back.
+//! Invariant D2: a state never overwrites one that was serialized after it. Writes
+//! get in line under a lock, and an older one that comes later is discarded.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
@@ -55,7 +60,7 @@ impl Prepared {
     /// It is on disk: memory follows, and those who wait hear of it.
     pub(super) fn written(self, ctx: &ActorContext) {
         if let Some(state) = self.state {
-            ctx.remember_state(state);
+            ctx.remember_state(state, self.revision);
         }
         let now = ctx.clock().now();
         ctx.with_book(|book| book.complete(self.revision, now));
@@ -77,6 +82,14 @@ impl ActorContext {
         }
     }
 
+    /// The same for a serialization that the caller has made just now.
+    pub(crate) fn brought_stamp(&self) -> SaveStamp {
+        SaveStamp {
+            revision: self.with_book(|book| book.bring()),
+            epoch: self.transaction_epoch(),
+        }
+    }
+
     /// Writes one revision: state deltas, due connection rows and workflow rows
     /// in one transaction. On failure nothing is written.
     pub(crate) async fn write_deltas(
@@ -92,18 +105,36 @@ impl ActorContext {
         let mut prepared = self.prepare(deltas, workflow, stamp.revision)?;
         let batch = std::mem::take(&mut prepared.batch);
         let saved = if batch.is_empty() {
-            Ok(())
+            Ok(Written::Yes)
         } else {
-            self.0.sql.save(batch).await
+            let state = prepared.state.as_ref().map(|_| stamp.revision);
+            self.save_in_order(batch, state).await
         };
         match saved {
-            Ok(()) => prepared.written(self),
-            Err(error) => {
-                prepared.put_back(self);
-                return Err(error);
-            }
+            Ok(Written::Yes) => prepared.written(self),
+            Ok(Written::Discarded) | Err(_) => prepared.put_back(self),
         }
-        Ok(Written::Yes)
+        saved
+    }
+
+    /// Writes a batch with the state of this revision, unless a newer state is in
+    /// line already (D2).
+    async fn save_in_order(&self, batch: SaveBatch, state: Option<u64>) -> Result<Written> {
+        let mut saving = pin!(self.0.sql.save(batch));
+        // The first poll puts the batch in line.
+        let first = poll_fn(|cx| {
+            let mut newest = self.0.state.newest.lock();
+            if state.is_some_and(|revision| revision < *newest) {
+                return Poll::Ready(None);
+            }
+            *newest = state.unwrap_or(*newest);
+            Poll::Ready(Some(saving.as_mut().poll(cx)))
+        });
+        match first.await {
+            None => Ok(Written::Discarded),
+            Some(Poll::Ready(saved)) => saved.map(|()| Written::Yes),
+            Some(Poll::Pending) => saving.await.map(|()| Written::Yes),
+        }
     }
 
     /// The same for a state transaction, which writes by itself.

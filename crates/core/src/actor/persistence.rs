@@ -261,6 +261,7 @@ impl ActorTask {
                 return Ok(());
             }
             Err(_) => {
+                self.persistence.hangs = true;
                 tracing::warn!(actor_id = %self.ctx.actor_id(), cap_ms = cap.as_millis() as u64, "final serialization timed out; the state on disk is kept");
                 return Ok(());
             }

@@ -79,6 +79,12 @@ impl SaveBook {
         }
     }
 
+    /// Numbers a serialization that the caller brings along. It asks nobody.
+    pub fn bring(&mut self) -> u64 {
+        self.requested += 1;
+        self.requested
+    }
+
     /// A future outcome for `revision`; answered at once if it is covered or if
     /// nothing can be saved any more.
     pub fn wait(&mut self, revision: u64, patience: Patience) -> oneshot::Receiver<Result<()>> {

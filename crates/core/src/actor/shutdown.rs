@@ -164,7 +164,8 @@ impl ActorTask {
                 }
                 Step::CloseAdapter => {
                     self.ctx.close_actor_events();
-                    if deadline_reached && let Some(adapter) = &self.adapter {
+                    let cut = deadline_reached || self.persistence.hangs;
+                    if cut && let Some(adapter) = &self.adapter {
                         adapter.abort();
                     }
                     self.join_adapter().await;

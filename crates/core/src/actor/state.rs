@@ -25,7 +25,10 @@ use crate::reply::reply;
 #[derive(Default)]
 pub(crate) struct StateRoom {
     /// Last persisted, or initial, user state.
-    current: RwLock<Bytes>,
+    current: RwLock<Current>,
+    /// Revision of the newest state on its way to disk, or there. Locked while a
+    /// write of state gets in line, so that none overtakes a newer one (D2).
+    pub(super) newest: Mutex<u64>,
     input: RwLock<Option<Bytes>>,
     has_initialized: AtomicBool,
     book: Mutex<SaveBook>,
@@ -40,6 +43,12 @@ pub(crate) struct StateRoom {
     dirty: AtomicBool,
 }
 
+#[derive(Default)]
+struct Current {
+    state: Bytes,
+    revision: u64,
+}
+
 impl StateRoom {
     pub(crate) fn new(input: Option<Bytes>) -> Self {
         Self {
@@ -52,7 +61,7 @@ impl StateRoom {
 impl ActorContext {
     /// CBOR of the last persisted, or initial, state; empty if there is none.
     pub fn state(&self) -> Bytes {
-        self.0.state.current.read().clone()
+        self.0.state.current.read().state.clone()
     }
 
     pub fn input(&self) -> Option<Bytes> {
@@ -64,7 +73,7 @@ impl ActorContext {
     }
 
     pub(crate) fn load_state(&self, initialized: bool, input: Option<Bytes>, state: Bytes) {
-        *self.0.state.current.write() = state;
+        self.0.state.current.write().state = state;
         *self.0.state.input.write() = input;
         self.0
             .state
@@ -75,7 +84,7 @@ impl ActorContext {
     /// Replaces the in-memory state during the preamble: the initial state of a
     /// new actor, or one made anew for an empty snapshot. Not for use after start.
     pub fn set_initial_state(&self, state: Bytes) {
-        *self.0.state.current.write() = state;
+        self.0.state.current.write().state = state;
     }
 
     /// Marks the actor initialised and writes its rows at once. Repeating is free.
@@ -198,16 +207,35 @@ impl ActorContext {
         Arc::clone(&self.0.state.save_gate).write_owned().await
     }
 
-    /// The state that was just written becomes the one in memory.
-    pub(super) fn remember_state(&self, state: Bytes) {
-        *self.0.state.current.write() = state;
+    /// The state that was just written becomes the one in memory, unless a newer
+    /// one was written before this was heard of.
+    pub(super) fn remember_state(&self, state: Bytes, revision: u64) {
+        let mut current = self.0.state.current.write();
+        if revision >= current.revision {
+            *current = Current { state, revision };
+        }
     }
 
-    /// Writes deltas at once, outside the save throttle. Deltas that a state
-    /// transaction has made worthless meanwhile are asked for again.
+    /// Writes deltas at once, outside the save throttle: first polled in the order
+    /// in which they were serialized, they reach the disk in that order. Deltas
+    /// that a state transaction has made worthless are asked for again.
     pub async fn save_state(&self, deltas: Vec<StateDelta>) -> Result<()> {
-        let stamp = self.save_stamp();
-        match self.write_deltas(deltas, Vec::new(), stamp).await? {
+        let whole = deltas
+            .iter()
+            .any(|delta| matches!(delta, StateDelta::ActorState(_)));
+        // Seen before anything waits: these deltas are of now.
+        let in_transaction = self.state_transaction_holds_up_saves();
+        let was_dirty = whole && self.take_dirty();
+        let stamp = self.brought_stamp();
+        let written = if in_transaction {
+            Ok(Written::Discarded)
+        } else {
+            self.write_deltas(deltas, Vec::new(), stamp).await
+        };
+        if was_dirty && !matches!(written, Ok(Written::Yes)) {
+            self.mark_dirty();
+        }
+        match written? {
             Written::Yes => Ok(()),
             Written::Discarded => {
                 self.request_save_and_wait(RequestSaveOpts {

@@ -114,6 +114,8 @@ pub(crate) struct PersistenceSlot {
     /// A serialization was taken from the adapter and never written, so an empty
     /// final snapshot no longer proves that there is nothing to save.
     pub unwritten: bool,
+    /// The adapter let a serialization hang: it will not hear of its end either.
+    pub hangs: bool,
 }
 
 /// The receiving ends a task is built with.

@@ -126,10 +126,9 @@ pub fn key(bytes: &[u8]) {
     let Ok(text) = std::str::from_utf8(bytes) else {
         return;
     };
-    for key in [ActorKey::from_serialized(text), ActorKey::from_comma(text)] {
-        if let Ok(key) = key {
-            let again = ActorKey::from_serialized(key.as_serialized());
-            assert_eq!(again.map(|key| key.parts()).ok(), Some(key.parts()));
-        }
+    let keys = [ActorKey::from_serialized(text), ActorKey::from_comma(text)];
+    for key in keys.into_iter().flatten() {
+        let again = ActorKey::from_serialized(key.as_serialized());
+        assert_eq!(again.map(|key| key.parts()).ok(), Some(key.parts()));
     }
 }

@@ -56,6 +56,7 @@ describe("an actor of the published package", () => {
   test("is called at a later time, asleep or not", async () => {
     const handle = fresh();
     await handle.remind(50, "soon");
+    while ((await handle.rang()).length === 0) await delay(10);
     const late = await handle.remind(3_600_000, "late");
     await handle.remind(900, "asleep");
     assert.deepEqual(await handle.list(), [

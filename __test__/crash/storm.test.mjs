@@ -32,7 +32,7 @@ async function call(handle, known, random) {
     known.answered(id);
   } catch (error) {
     // Cut off by the sleep of its actor: whole or not at all, but nobody knows which.
-    if (error.group === "sqlite" && error.code === "transaction_closed") return;
+    if (error.code === "transaction_closed" || (kind === "both" && error.code === "internal_error")) return;
     const planned = kind === "fail" && error.code === "planned";
     // A transaction over the state had it for itself.
     if (!planned && error.code !== "state_transaction_conflict") throw error;

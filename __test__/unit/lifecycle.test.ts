@@ -121,7 +121,7 @@ describe("saving", () => {
     await action("soon");
     await turn();
     expect(ctx.saves).toEqual([{ immediate: true }, { immediate: true }, { maxWaitMs: 50 }]);
-    expect(ctx.log.filter((entry) => entry === "saveState")).toHaveLength(1);
+    expect(ctx.log.filter((entry) => entry === "requestSaveAndWait")).toHaveLength(1);
   });
 
   test("of a change outside of any call is asked for at the end of the turn", async () => {
@@ -224,29 +224,31 @@ describe("onStateChange", () => {
 });
 
 describe("sleep", () => {
-  test("runs the hook, saves, waits for work and saves again if that changed something", async () => {
+  test("runs the hook, saves, waits for work and saves again", async () => {
     const fixture = rig({ state: { n: 0 }, onSleep: (c: any) => void (c.state.n = 5) });
     fixture.ctx.stored = encode({ n: 0 });
     await fixture.call("onSleep");
-    expect(fixture.ctx.log).toEqual(["state", "requestSave", "saveState", "waitForTrackedShutdownWork"]);
-    const working = rig({ state: { n: 0 }, actions: { add: (c: any) => ++c.state.n } });
-    working.ctx.stored = encode({ n: 0 });
-    working.ctx.onWait = () => working.action("add");
-    await working.call("onSleep");
-    expect(working.ctx.log.filter((call) => call === "saveState")).toHaveLength(2);
+    expect(fixture.ctx.log).toEqual([
+      "state",
+      "requestSave",
+      "requestSaveAndWait",
+      "waitForTrackedShutdownWork",
+      "requestSaveAndWait",
+    ]);
+    expect(fixture.ctx.saves.slice(1)).toEqual([{ immediate: true }, { immediate: true }]);
   });
 
   test("saves although the hook failed, and reports that failure", async () => {
     const fixture = rig({ onSleep: () => Promise.reject(new Error("hook")) });
     await expect(fixture.call("onSleep")).rejects.toThrow("hook");
-    expect(fixture.ctx.log).toContain("saveState");
+    expect(fixture.ctx.log.filter((call) => call === "requestSaveAndWait")).toHaveLength(2);
   });
 
   test("goes on when saving fails", async () => {
     const fixture = rig({});
     fixture.ctx.saveFails = new Error("disk full");
     await fixture.call("onSleep");
-    expect(fixture.ctx.log).toContain("waitForTrackedShutdownWork");
+    expect(fixture.ctx.log.at(-1)).toBe("requestSaveAndWait");
     expect(fixture.lines.join()).toContain("disk full");
   });
 
@@ -255,7 +257,7 @@ describe("sleep", () => {
     fixture.ctx.workEnds = false;
     await fixture.call("onSleep");
     await turn();
-    expect(fixture.ctx.log).toEqual(["saveState", "waitForTrackedShutdownWork"]);
+    expect(fixture.ctx.log).toEqual(["requestSaveAndWait", "waitForTrackedShutdownWork"]);
   });
 
   test("keeps the runtime for calls that still arrive", async () => {

@@ -8,7 +8,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { stateMutationReentrant } from "../errors/raised";
-import type { NativeContext, SaveRequest, StateDelta } from "../native/types";
+import type { NativeContext, SaveRequest } from "../native/types";
 import type { Watcher } from "./write-through";
 
 /** The `onStateChange` call that an async context belongs to, while it runs. */
@@ -31,18 +31,11 @@ export class SaveScheduler implements Watcher {
   readonly #onError: (error: unknown) => void;
   /** Throws if the calling code may not change the state now. */
   readonly #check: () => void;
-  readonly #delta: () => StateDelta;
   #changes = 0;
   /** Value of `#changes` at the latest save request. */
   #requested = 0;
   /** Value of `#changes` at the latest `onStateChange`. */
   #reported = 0;
-  /** Highest value of `#changes` that is known to be on disk. */
-  #saved = 0;
-  /** Saves that somebody waits for. */
-  #waiting = 0;
-  /** Calls of `onStateChange` that have not ended. */
-  #reports = 0;
   #turn: NodeJS.Immediate | undefined;
   /** Inside the synchronous part of `onStateChange`. */
   #reporting = false;
@@ -54,10 +47,8 @@ export class SaveScheduler implements Watcher {
     hook: StateChangeHook | undefined,
     onError: (error: unknown) => void,
     check: () => void,
-    delta: () => StateDelta,
   ) {
     this.#check = check;
-    this.#delta = delta;
     this.#native = native;
     this.#onStateChange = hook?.call;
     this.#async = hook?.isAsync ?? false;
@@ -91,36 +82,9 @@ export class SaveScheduler implements Watcher {
   }
 
   /** As {@link request}; resolves when those changes are on disk. */
-  async requestAndWait(options: SaveRequest): Promise<void> {
-    const changes = this.#changes;
-    this.#requested = changes;
-    const alone = this.#waiting++ === 0;
-    try {
-      if (alone && options.immediate === true && this.#reports === 0) await this.#saveNow();
-      else await this.#native.requestSaveAndWait(options);
-      this.#saved = Math.max(this.#saved, changes);
-    } finally {
-      this.#waiting--;
-    }
-  }
-
-  /** True if the state on disk is the one in memory, as far as waited-for saves tell. */
-  get isSaved(): boolean {
-    return this.#saved === this.#changes;
-  }
-
-  /**
-   * Takes the state along instead of being asked for it: the short way to the disk
-   * for a save that has none to share it with.
-   */
-  async #saveNow(): Promise<void> {
-    const delta = this.#delta();
-    try {
-      await this.#native.saveState(delta);
-    } catch {
-      // As any failed save: tried again at the save interval, and waited for.
-      await this.#native.requestSaveAndWait({ immediate: false });
-    }
+  requestAndWait(options: SaveRequest): Promise<void> {
+    this.#requested = this.#changes;
+    return this.#native.requestSaveAndWait(options);
   }
 
   /** Asks for a save if there are changes that no request covers yet. */
@@ -141,7 +105,6 @@ export class SaveScheduler implements Watcher {
   /** While it runs, also asynchronously, the actor neither sleeps nor saves for the last time. */
   async #report(onStateChange: () => unknown): Promise<void> {
     const call = { owner: this, active: true };
-    this.#reports++;
     this.#native.beginOnStateChange();
     try {
       await this.#begin(onStateChange, call);
@@ -149,7 +112,6 @@ export class SaveScheduler implements Watcher {
       this.#onError(error);
     } finally {
       call.active = false;
-      this.#reports--;
       this.#native.endOnStateChange();
     }
   }

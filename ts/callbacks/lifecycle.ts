@@ -111,7 +111,7 @@ function onSleep(services: ActorServices): Handler {
       if (await workEnded(runtime, ctx)) {
         await rollBackLeftover(runtime);
         await saved;
-        await trySave(runtime);
+        if (!runtime.saves.isSaved) await trySave(runtime);
       }
     }
   };

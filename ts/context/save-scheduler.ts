@@ -8,7 +8,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { stateMutationReentrant } from "../errors/raised";
-import type { NativeContext, SaveRequest, StateDelta } from "../native/types";
+import type { NativeContext, SaveRequest } from "../native/types";
 import type { Watcher } from "./write-through";
 
 /** The `onStateChange` call that an async context belongs to, while it runs. */
@@ -25,19 +25,12 @@ export interface StateChangeHook {
   readonly isAsync: boolean;
 }
 
-/**
- * Off until one finding of the crash storm, which did not come again, is
- * understood: every save goes the way that thousands of kills have tried.
- */
-const SHORT_WAY: boolean = false;
-
 export class SaveScheduler implements Watcher {
   readonly #native: NativeContext;
   readonly #onStateChange: (() => unknown) | undefined;
   readonly #onError: (error: unknown) => void;
   /** Throws if the calling code may not change the state now. */
   readonly #check: () => void;
-  readonly #delta: () => StateDelta;
   #changes = 0;
   /** Value of `#changes` at the latest save request. */
   #requested = 0;
@@ -45,10 +38,6 @@ export class SaveScheduler implements Watcher {
   #reported = 0;
   /** Highest value of `#changes` that is known to be on disk. */
   #saved = 0;
-  /** Saves that somebody waits for. */
-  #waiting = 0;
-  /** Calls of `onStateChange` that have not ended. */
-  #reports = 0;
   #turn: NodeJS.Immediate | undefined;
   /** Inside the synchronous part of `onStateChange`. */
   #reporting = false;
@@ -60,10 +49,8 @@ export class SaveScheduler implements Watcher {
     hook: StateChangeHook | undefined,
     onError: (error: unknown) => void,
     check: () => void,
-    delta: () => StateDelta,
   ) {
     this.#check = check;
-    this.#delta = delta;
     this.#native = native;
     this.#onStateChange = hook?.call;
     this.#async = hook?.isAsync ?? false;
@@ -100,33 +87,13 @@ export class SaveScheduler implements Watcher {
   async requestAndWait(options: SaveRequest): Promise<void> {
     const changes = this.#changes;
     this.#requested = changes;
-    const alone = this.#waiting++ === 0;
-    try {
-      if (SHORT_WAY && alone && options.immediate === true && this.#reports === 0) await this.#saveNow();
-      else await this.#native.requestSaveAndWait(options);
-      this.#saved = Math.max(this.#saved, changes);
-    } finally {
-      this.#waiting--;
-    }
+    await this.#native.requestSaveAndWait(options);
+    this.#saved = Math.max(this.#saved, changes);
   }
 
   /** True if the state on disk is the one in memory, as far as waited-for saves tell. */
   get isSaved(): boolean {
     return this.#saved === this.#changes;
-  }
-
-  /**
-   * Takes the state along instead of being asked for it: the short way to the disk
-   * for a save that has none to share it with.
-   */
-  async #saveNow(): Promise<void> {
-    const delta = this.#delta();
-    try {
-      await this.#native.saveState(delta);
-    } catch {
-      // As any failed save: tried again at the save interval, and waited for.
-      await this.#native.requestSaveAndWait({ immediate: false });
-    }
   }
 
   /** Asks for a save if there are changes that no request covers yet. */
@@ -147,7 +114,6 @@ export class SaveScheduler implements Watcher {
   /** While it runs, also asynchronously, the actor neither sleeps nor saves for the last time. */
   async #report(onStateChange: () => unknown): Promise<void> {
     const call = { owner: this, active: true };
-    this.#reports++;
     this.#native.beginOnStateChange();
     try {
       await this.#begin(onStateChange, call);
@@ -155,7 +121,6 @@ export class SaveScheduler implements Watcher {
       this.#onError(error);
     } finally {
       call.active = false;
-      this.#reports--;
       this.#native.endOnStateChange();
     }
   }

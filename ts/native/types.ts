@@ -70,7 +70,6 @@ export interface NativeContext {
   abortSignal(): AbortSignal;
   state(): Uint8Array;
   requestSave(options?: SaveRequest): void;
-  saveState(delta: StateDelta): Promise<void>;
   requestSaveAndWait(options?: SaveRequest): Promise<void>;
   beginStateTransaction(timeoutMs?: number): Promise<NativeStateTransaction>;
   beginOnStateChange(): void;

@@ -43,7 +43,7 @@ pub(crate) use inbox::Bridge;
 pub use json::Json;
 pub(crate) use prelude::require_function;
 pub use promise::Promise;
-pub(crate) use promise::{Rejection, promise, promise_by, promise_here, promise_then};
+pub(crate) use promise::{Rejection, Settler, promise, promise_by, promise_here, promise_then};
 pub(crate) use read::Kind;
 pub(crate) use reference::{JsRef, WeakJsRef};
 pub(crate) use scope::{Scope, Value};

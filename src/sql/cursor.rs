@@ -27,8 +27,8 @@ pub struct JsSqlCursor {
     cursor: Mutex<Option<Arc<ActorCursor>>>,
 }
 
-impl JsSqlCursor {
-    pub(super) fn new((cursor, first): (ActorCursor, Page)) -> Self {
+impl From<(ActorCursor, Page)> for JsSqlCursor {
+    fn from((cursor, first): (ActorCursor, Page)) -> Self {
         Self {
             columns: Arc::clone(cursor.columns()),
             first: Mutex::new(Some(first)),

@@ -2,21 +2,21 @@
 
 use std::sync::Arc;
 
-use greenroom_core::{ActorSql, SqlCallOptions};
-use greenroom_error::Result;
-use greenroom_store::SqlRuns;
-use napi::bindgen_prelude::Env;
+use greenroom_core::ActorSql;
+use greenroom_store::{ExecuteResult, SqlRuns};
+use napi::bindgen_prelude::{Env, ToNapiValue};
 use napi_derive::napi;
 
+use super::calls::{Bounds, call, start, try_call};
 use super::cursor::{FIRST_PAGE_ROWS, JsSqlCursor};
 use super::input::{
     self, JsBindParam, JsSqlRuns, JsSqliteBatchStatement, SqlParams, SqlStatements,
 };
 use super::output::{JsQueryResult, JsRunResult, JsSqlValues, NativeExecuteResult};
+use super::timeout;
 use super::transaction::JsSqliteTransaction;
-use super::{call_options, timeout};
 use crate::actor::ActorShared;
-use crate::bridge::{Promise, enter, promise, promise_by};
+use crate::bridge::{Promise, enter, promise};
 use crate::cancellation_token::CancellationToken;
 
 /// Figures of an open database.
@@ -48,7 +48,7 @@ impl JsNativeDatabase {
         self.0.ctx.user_sql()
     }
 
-    /// Runs one statement and converts its result.
+    /// Runs one statement of the published dialect and converts its result.
     fn one<T>(
         &self,
         env: &Env,
@@ -56,22 +56,20 @@ impl JsNativeDatabase {
         params: Option<Vec<JsBindParam>>,
     ) -> napi::Result<Promise<T>>
     where
-        T: From<greenroom_store::ExecuteResult>
-            + napi::bindgen_prelude::ToNapiValue
-            + Send
-            + 'static,
+        T: From<ExecuteResult> + ToNapiValue + Send + 'static,
     {
         let database = self.sql();
-        enter(env, |scope| {
-            promise_by(scope, |settler| match input::statement(sql, params) {
-                Ok(statement) => {
-                    database.execute_then(statement, SqlCallOptions::default(), |result| {
-                        settler.settle(result.map(T::from));
-                    });
-                }
-                Err(error) => settler.settle(Err(error)),
-            })
-        })
+        let statement = input::statement(sql, params);
+        start(
+            env,
+            Bounds::default(),
+            statement,
+            |statement, options, settler| {
+                database.execute_then(statement, options, |result| {
+                    settler.settle(result.map(T::from))
+                });
+            },
+        )
     }
 }
 
@@ -118,13 +116,13 @@ impl JsNativeDatabase {
         statements: Vec<JsSqliteBatchStatement>,
     ) -> napi::Result<Promise<Vec<NativeExecuteResult>>> {
         let database = self.sql();
-        enter(&env, |scope| {
-            promise(scope, async move {
-                let statements = input::batch(statements)?;
-                let options = SqlCallOptions::default();
-                let results = database.execute_batch(statements, options).await?;
-                Ok::<_, greenroom_error::Error>(results.into_iter().map(Into::into).collect())
-            })
+        call(&env, Bounds::default(), |options| async move {
+            let statements = input::batch(statements)?;
+            let results = database.execute_batch(statements, options).await?;
+            Ok(results
+                .into_iter()
+                .map(NativeExecuteResult::from)
+                .collect::<Vec<_>>())
         })
     }
 
@@ -132,11 +130,8 @@ impl JsNativeDatabase {
     #[napi(catch_unwind)]
     pub fn exec(&self, env: Env, sql: String) -> napi::Result<Promise<JsQueryResult>> {
         let database = self.sql();
-        enter(&env, |scope| {
-            promise(scope, async move {
-                let result = database.exec(sql, SqlCallOptions::default()).await;
-                result.map(JsQueryResult::from)
-            })
+        call(&env, Bounds::default(), |options| async move {
+            database.exec(sql, options).await
         })
     }
 
@@ -169,15 +164,16 @@ impl JsNativeDatabase {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlValues>> {
         let database = self.sql();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            let statement = SqlParams::of(sql, params);
-            promise_by(scope, |settler| {
+        start(
+            &env,
+            Bounds(timeout_ms, signal),
+            Ok(SqlParams::of(sql, params)),
+            |statement, options, settler| {
                 database.execute_then(statement, options, |result| {
-                    settler.settle(result.map(JsSqlValues::from));
+                    settler.settle(result.map(From::from))
                 });
-            })
-        })
+            },
+        )
     }
 
     /// Runs a script in exact values.
@@ -190,12 +186,8 @@ impl JsNativeDatabase {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlValues>> {
         let database = self.sql();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            promise(scope, async move {
-                let result = database.exec(sql, options).await;
-                result.map(JsSqlValues::from)
-            })
+        call(&env, Bounds(timeout_ms, signal), |options| async move {
+            database.exec(sql, options).await
         })
     }
 
@@ -209,12 +201,12 @@ impl JsNativeDatabase {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<Vec<JsSqlValues>>> {
         let database = self.sql();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            promise(scope, async move {
-                let results = database.execute_batch(statements.0, options).await;
-                converted(results)
-            })
+        call(&env, Bounds(timeout_ms, signal), |options| async move {
+            let results = database.execute_batch(statements.0, options).await?;
+            Ok(results
+                .into_iter()
+                .map(JsSqlValues::from)
+                .collect::<Vec<_>>())
         })
     }
 
@@ -228,13 +220,9 @@ impl JsNativeDatabase {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlValues>> {
         let database = self.sql();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
+        try_call(&env, Bounds(timeout_ms, signal), |options| {
             let runs = SqlRuns::try_from(runs)?;
-            promise(scope, async move {
-                let result = database.execute_runs(runs, options).await;
-                result.map(JsSqlValues::from)
-            })
+            Ok(async move { database.execute_runs(runs, options).await })
         })
     }
 
@@ -249,15 +237,11 @@ impl JsNativeDatabase {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlCursor>> {
         let database = self.sql();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            let statement = SqlParams::of(sql, params);
-            promise(scope, async move {
-                let opened = database
-                    .open_cursor(statement, options, FIRST_PAGE_ROWS)
-                    .await;
-                opened.map(JsSqlCursor::new)
-            })
+        let statement = SqlParams::of(sql, params);
+        call(&env, Bounds(timeout_ms, signal), |options| async move {
+            database
+                .open_cursor(statement, options, FIRST_PAGE_ROWS)
+                .await
         })
     }
 
@@ -282,10 +266,4 @@ impl JsNativeDatabase {
             promise(scope, async move { database.let_go().await })
         })
     }
-}
-
-pub(super) fn converted(
-    results: Result<Vec<greenroom_store::ExecuteResult>>,
-) -> Result<Vec<JsSqlValues>> {
-    results.map(|all| all.into_iter().map(JsSqlValues::from).collect())
 }

@@ -7,6 +7,7 @@
 //! follows it) takes and gives JavaScript values as they are, exactly: it is the
 //! one of this package's own TypeScript layer.
 
+mod calls;
 mod cursor;
 mod database;
 mod input;
@@ -16,25 +17,11 @@ mod transaction;
 
 use std::time::Duration;
 
-use greenroom_core::SqlCallOptions;
 use greenroom_error::{Error, Result};
-
-use crate::cancellation_token::CancellationToken;
 
 pub use database::JsNativeDatabase;
 pub use state_transaction::JsActorStateTransaction;
 pub(crate) use state_transaction::begin as begin_state_transaction;
-
-/// What one statement is run under.
-fn call_options(
-    timeout_ms: Option<f64>,
-    signal: Option<&CancellationToken>,
-) -> Result<SqlCallOptions> {
-    Ok(SqlCallOptions {
-        timeout: timeout(timeout_ms)?,
-        signal: signal.map(CancellationToken::token),
-    })
-}
 
 /// Milliseconds as a span of time that some clock can wait for.
 fn timeout(ms: Option<f64>) -> Result<Option<Duration>> {

@@ -1,12 +1,13 @@
 //! `JsActorStateTransaction`: SQL and state in one transaction.
 
-use greenroom_core::{SqlCallOptions, StateTransaction};
+use greenroom_core::StateTransaction;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
+use super::calls::{Bounds, call};
 use super::input::{self, JsBindParam, SqlParams};
 use super::output::{JsSqlValues, NativeExecuteResult};
-use super::{call_options, timeout};
+use super::timeout;
 use crate::actor_context::{ActorContext, StateDeltaPayload};
 use crate::bridge::{Promise, enter, promise};
 use crate::cancellation_token::CancellationToken;
@@ -42,12 +43,9 @@ impl JsActorStateTransaction {
         params: Option<Vec<JsBindParam>>,
     ) -> napi::Result<Promise<NativeExecuteResult>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            promise(scope, async move {
-                let statement = input::statement(sql, params)?;
-                let result = tx.execute(statement, SqlCallOptions::default()).await;
-                result.map(NativeExecuteResult::from)
-            })
+        call(&env, Bounds::default(), |options| async move {
+            let statement = input::statement(sql, params)?;
+            tx.execute(statement, options).await
         })
     }
 
@@ -62,12 +60,9 @@ impl JsActorStateTransaction {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlValues>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            let statement = SqlParams::of(sql, params);
-            promise(scope, async move {
-                tx.execute(statement, options).await.map(JsSqlValues::from)
-            })
+        let statement = SqlParams::of(sql, params);
+        call(&env, Bounds(timeout_ms, signal), |options| async move {
+            tx.execute(statement, options).await
         })
     }
 

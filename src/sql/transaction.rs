@@ -1,16 +1,15 @@
 //! `JsSqliteTransaction`: a transaction that has the database for itself.
 
-use greenroom_core::{ActorTransaction, SqlCallOptions};
+use greenroom_core::ActorTransaction;
 use greenroom_store::SqlRuns;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
-use super::call_options;
+use super::calls::{Bounds, call, start, try_call};
 use super::cursor::{FIRST_PAGE_ROWS, JsSqlCursor};
-use super::database::converted;
 use super::input::{self, JsBindParam, JsSqlRuns, SqlParams, SqlStatements};
 use super::output::{JsQueryResult, JsSqlValues, NativeExecuteResult};
-use crate::bridge::{Promise, enter, promise, promise_by};
+use crate::bridge::{Promise, enter, promise};
 use crate::cancellation_token::CancellationToken;
 
 /// A transaction that has the database for itself. Rolled back when it is
@@ -35,25 +34,24 @@ impl JsSqliteTransaction {
         params: Option<Vec<JsBindParam>>,
     ) -> napi::Result<Promise<NativeExecuteResult>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            promise_by(scope, |settler| match input::statement(sql, params) {
-                Ok(statement) => tx.execute_then(statement, SqlCallOptions::default(), |result| {
-                    settler.settle(result.map(NativeExecuteResult::from));
-                }),
-                Err(error) => settler.settle(Err(error)),
-            })
-        })
+        start(
+            &env,
+            Bounds::default(),
+            input::statement(sql, params),
+            |statement, options, settler| {
+                tx.execute_then(statement, options, |result| {
+                    settler.settle(result.map(From::from))
+                });
+            },
+        )
     }
 
     /// Runs any number of statements; the rows are those of the last query.
     #[napi(catch_unwind)]
     pub fn exec(&self, env: Env, sql: String) -> napi::Result<Promise<JsQueryResult>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            promise(scope, async move {
-                let result = tx.exec(sql, SqlCallOptions::default()).await;
-                result.map(JsQueryResult::from)
-            })
+        call(&env, Bounds::default(), |options| async move {
+            tx.exec(sql, options).await
         })
     }
 
@@ -86,15 +84,16 @@ impl JsSqliteTransaction {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlValues>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            let statement = SqlParams::of(sql, params);
-            promise_by(scope, |settler| {
+        start(
+            &env,
+            Bounds(timeout_ms, signal),
+            Ok(SqlParams::of(sql, params)),
+            |statement, options, settler| {
                 tx.execute_then(statement, options, |result| {
-                    settler.settle(result.map(JsSqlValues::from));
+                    settler.settle(result.map(From::from))
                 });
-            })
-        })
+            },
+        )
     }
 
     /// Runs a script in exact values.
@@ -107,12 +106,8 @@ impl JsSqliteTransaction {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlValues>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            promise(scope, async move {
-                let result = tx.exec(sql, options).await;
-                result.map(JsSqlValues::from)
-            })
+        call(&env, Bounds(timeout_ms, signal), |options| async move {
+            tx.exec(sql, options).await
         })
     }
 
@@ -126,11 +121,12 @@ impl JsSqliteTransaction {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<Vec<JsSqlValues>>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            promise(scope, async move {
-                converted(tx.execute_batch(statements.0, options).await)
-            })
+        call(&env, Bounds(timeout_ms, signal), |options| async move {
+            let results = tx.execute_batch(statements.0, options).await?;
+            Ok(results
+                .into_iter()
+                .map(JsSqlValues::from)
+                .collect::<Vec<_>>())
         })
     }
 
@@ -144,13 +140,9 @@ impl JsSqliteTransaction {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlValues>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
+        try_call(&env, Bounds(timeout_ms, signal), |options| {
             let runs = SqlRuns::try_from(runs)?;
-            promise(scope, async move {
-                let result = tx.execute_runs(runs, options).await;
-                result.map(JsSqlValues::from)
-            })
+            Ok(async move { tx.execute_runs(runs, options).await })
         })
     }
 
@@ -165,13 +157,9 @@ impl JsSqliteTransaction {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<JsSqlCursor>> {
         let tx = self.0.clone();
-        enter(&env, |scope| {
-            let options = call_options(timeout_ms, signal)?;
-            let statement = SqlParams::of(sql, params);
-            promise(scope, async move {
-                let opened = tx.open_cursor(statement, options, FIRST_PAGE_ROWS).await;
-                opened.map(JsSqlCursor::new)
-            })
+        let statement = SqlParams::of(sql, params);
+        call(&env, Bounds(timeout_ms, signal), |options| async move {
+            tx.open_cursor(statement, options, FIRST_PAGE_ROWS).await
         })
     }
 }

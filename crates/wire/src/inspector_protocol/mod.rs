@@ -7,6 +7,7 @@
 //!
 //! Who may connect, and what the answers are, is decided elsewhere.
 
+mod numbering;
 mod parts;
 mod to_client;
 mod to_server;
@@ -19,7 +20,7 @@ pub use parts::{
 pub use to_client::{Init, ToClient};
 pub use to_server::ToServer;
 
-use crate::malformed::{Malformed, Read};
+use crate::malformed::Read;
 
 /// A version of the inspector protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,17 +61,6 @@ pub fn upgrade_request(message: Bytes, version: InspectorVersion) -> Read<Bytes>
 /// If the bytes are no current message.
 pub fn downgrade_response(message: Bytes, version: InspectorVersion) -> Read<Bytes> {
     Ok(ToClient::decode(message)?.encode(version))
-}
-
-/// The place of a message in the numbering of a version.
-fn tag_of<K: PartialEq>(order: &[K], kind: &K) -> Option<u8> {
-    let at = order.iter().position(|known| known == kind)?;
-    u8::try_from(at).ok()
-}
-
-fn kind_of<K: Copy>(order: &[K], tag: u8) -> Read<K> {
-    let unknown = Malformed::new("the inspector message has an unknown tag");
-    order.get(usize::from(tag)).copied().ok_or(unknown)
 }
 
 #[cfg(test)]

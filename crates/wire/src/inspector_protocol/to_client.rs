@@ -4,13 +4,10 @@ mod numbers;
 
 use bytes::Bytes;
 
-use numbers::{CURRENT, Kind, Kind as K, dropped, order};
+use numbers::{Kind, Kind as K, NUMBERING, dropped};
 
 use super::parts::{Part, read_list, write_list};
-use super::{
-    Connection, InspectorVersion, QueueStatus, Schedule, ScheduleFire, TabConfigEntry, kind_of,
-    tag_of,
-};
+use super::{Connection, InspectorVersion, QueueStatus, Schedule, ScheduleFire, TabConfigEntry};
 use crate::bare::{Reader, Writer};
 use crate::malformed::Read;
 
@@ -116,7 +113,7 @@ pub struct Init {
 impl ToClient {
     /// Writes the message as a version has it.
     pub fn encode(&self, version: InspectorVersion) -> Bytes {
-        let Some(tag) = tag_of(order(version), &self.kind()) else {
+        let Some(tag) = NUMBERING.tag(version, self.kind()) else {
             let message = dropped(self.kind()).to_owned();
             return Self::Error { message }.encode(version);
         };
@@ -135,7 +132,7 @@ impl ToClient {
     /// For anything malformed.
     pub fn decode(message: Bytes) -> Read<Self> {
         let mut reader = Reader::new(message);
-        let kind = kind_of(CURRENT, reader.u8()?)?;
+        let kind = NUMBERING.kind(InspectorVersion::CURRENT, reader.u8()?)?;
         let message = Self::read(kind, &mut reader)?;
         reader.finish()?;
         Ok(message)

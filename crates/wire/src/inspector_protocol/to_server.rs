@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 
-use super::{InspectorVersion, kind_of, tag_of};
+use super::InspectorVersion;
+use super::numbering::Numbering;
 use crate::bare::{Reader, Writer};
 use crate::malformed::{Malformed, Read};
 
@@ -102,20 +103,6 @@ const FIRST: &[Kind] = &[
     K::ClearEvents,
     K::RpcsList,
 ];
-/// Version 2 ends before the database requests.
-const WITHOUT_REPLAY: &[Kind] = &[
-    K::PatchState,
-    K::State,
-    K::Connections,
-    K::Action,
-    K::RpcsList,
-    K::TraceQuery,
-    K::Queue,
-    K::WorkflowHistory,
-    K::DatabaseSchema,
-    K::DatabaseTableRows,
-];
-/// Versions 4 and 5 end before the schedule requests.
 const CURRENT: &[Kind] = &[
     K::PatchState,
     K::State,
@@ -133,15 +120,21 @@ const CURRENT: &[Kind] = &[
     K::ScheduleDelete,
 ];
 
-fn order(version: InspectorVersion) -> &'static [Kind] {
-    match version.number() {
-        1 => FIRST,
-        2 => &WITHOUT_REPLAY[..8],
-        3 => WITHOUT_REPLAY,
-        4 | 5 => &CURRENT[..11],
-        _ => CURRENT,
+/// The version that brought a request; the first has an order of its own.
+fn since(kind: Kind) -> u16 {
+    match kind {
+        K::DatabaseSchema | K::DatabaseTableRows => 3,
+        K::WorkflowReplay => 4,
+        K::Schedules | K::ScheduleHistory | K::ScheduleDelete => 6,
+        _ => 2,
     }
 }
+
+const NUMBERING: Numbering<Kind> = Numbering {
+    first: FIRST,
+    current: CURRENT,
+    since,
+};
 
 impl ToServer {
     /// Reads one message of a version.
@@ -151,7 +144,7 @@ impl ToServer {
     /// no longer there.
     pub fn decode(message: Bytes, version: InspectorVersion) -> Read<Self> {
         let mut reader = Reader::new(message);
-        let kind = kind_of(order(version), reader.u8()?)?;
+        let kind = NUMBERING.kind(version, reader.u8()?)?;
         let request = Self::read(kind, &mut reader)?;
         reader.finish()?;
         Ok(request)
@@ -242,7 +235,7 @@ impl ToServer {
     /// `None` if the version has no such message.
     pub(super) fn write(&self, version: InspectorVersion) -> Option<Bytes> {
         let mut writer = Writer::default();
-        writer.u8(tag_of(order(version), &self.kind())?);
+        writer.u8(NUMBERING.tag(version, self.kind())?);
         match self {
             Self::PatchState { state } => writer.data(state),
             Self::State { id }

@@ -1,6 +1,6 @@
 //! How the versions number what an actor tells its inspectors.
 
-use crate::inspector_protocol::InspectorVersion;
+use crate::inspector_protocol::numbering::Numbering;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -43,43 +43,7 @@ const FIRST: &[Kind] = &[
     K::Error,
     K::Init,
 ];
-/// Version 2 ends with `Init`.
-const WITHOUT_REPLAY: &[Kind] = &[
-    K::State,
-    K::Connections,
-    K::Action,
-    K::ConnectionsUpdated,
-    K::QueueUpdated,
-    K::StateUpdated,
-    K::WorkflowHistoryUpdated,
-    K::RpcsList,
-    K::TraceQuery,
-    K::Queue,
-    K::WorkflowHistory,
-    K::Error,
-    K::Init,
-    K::DatabaseSchema,
-    K::DatabaseTableRows,
-];
-const WITHOUT_SCHEDULES: &[Kind] = &[
-    K::State,
-    K::Connections,
-    K::Action,
-    K::ConnectionsUpdated,
-    K::QueueUpdated,
-    K::StateUpdated,
-    K::WorkflowHistoryUpdated,
-    K::RpcsList,
-    K::TraceQuery,
-    K::Queue,
-    K::WorkflowHistory,
-    K::WorkflowReplay,
-    K::Error,
-    K::Init,
-    K::DatabaseSchema,
-    K::DatabaseTableRows,
-];
-pub(super) const CURRENT: &[Kind] = &[
+const CURRENT: &[Kind] = &[
     K::State,
     K::Connections,
     K::Action,
@@ -102,15 +66,21 @@ pub(super) const CURRENT: &[Kind] = &[
     K::DatabaseTableRows,
 ];
 
-pub(super) fn order(version: InspectorVersion) -> &'static [Kind] {
-    match version.number() {
-        1 => FIRST,
-        2 => &WITHOUT_REPLAY[..13],
-        3 => WITHOUT_REPLAY,
-        4 | 5 => WITHOUT_SCHEDULES,
-        _ => CURRENT,
+/// The version that brought a message; the first has an order of its own.
+fn since(kind: Kind) -> u16 {
+    match kind {
+        K::DatabaseSchema | K::DatabaseTableRows => 3,
+        K::WorkflowReplay => 4,
+        K::SchedulesUpdated | K::Schedules | K::ScheduleHistory | K::ScheduleDelete => 6,
+        _ => 2,
     }
 }
+
+pub(super) const NUMBERING: Numbering<Kind> = Numbering {
+    first: FIRST,
+    current: CURRENT,
+    since,
+};
 
 /// The error that stands for a message that a version has no name for.
 pub(super) fn dropped(kind: Kind) -> &'static str {

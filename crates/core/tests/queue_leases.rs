@@ -5,61 +5,13 @@ mod fixture;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use bytes::Bytes;
+use fixture::queue::{keep, message, parked, receive, send, take};
 use fixture::{Asked, World};
 use greenroom_core::*;
-use greenroom_error::{Result, code};
+use greenroom_error::code;
 use tokio_util::sync::CancellationToken;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-fn message(name: &str, body: &[u8]) -> Outgoing {
-    Outgoing {
-        name: name.to_owned(),
-        body: Bytes::copy_from_slice(body),
-        ..Outgoing::default()
-    }
-}
-
-async fn send(ctx: &ActorContext, name: &str) -> u64 {
-    ctx.queue_send(message(name, b"x"))
-        .await
-        .expect("send")
-        .id()
-}
-
-fn receive(names: &[&str], count: u32) -> Receive {
-    Receive {
-        names: names.iter().map(|name| (*name).to_owned()).collect(),
-        count,
-        ..Receive::default()
-    }
-}
-
-fn keep(receive: Receive) -> Receive {
-    Receive {
-        completable: true,
-        ..receive
-    }
-}
-
-async fn take(ctx: &ActorContext, receive: Receive) -> Vec<QueueMessage> {
-    ctx.queue_next_batch(receive).await.expect("receive")
-}
-
-/// Begins a receive that parks, and returns it.
-async fn parked(
-    ctx: &ActorContext,
-    receive: Receive,
-) -> tokio::task::JoinHandle<Result<Vec<QueueMessage>>> {
-    let before = ctx.work_counts().queue_waits;
-    let waiting = ctx.clone();
-    let task = tokio::spawn(async move { waiting.queue_next_batch(receive).await });
-    while ctx.work_counts().queue_waits == before {
-        tokio::task::yield_now().await;
-    }
-    task
-}
 
 fn leased() -> World {
     let policy = QueuePolicy {

@@ -41,6 +41,10 @@ fn text(error: &Error) -> &str {
         .expect("text")
 }
 
+async fn begin(ctx: &ActorContext) -> StateTransaction {
+    ctx.begin_state_transaction(None).await.expect("begin")
+}
+
 async fn started(world: &mut World) -> Arc<ActorHandle> {
     let handle = world.start().await.expect("start");
     let create = SqlStatement::new("CREATE TABLE IF NOT EXISTS t (a)", Vec::new());
@@ -81,11 +85,7 @@ async fn hibernatable(ctx: &ActorContext) -> ConnHandle {
 async fn rows_and_state_are_committed_together() {
     let mut world = World::new();
     let handle = started(&mut world).await;
-    let tx = handle
-        .ctx()
-        .begin_state_transaction(None)
-        .await
-        .expect("begin");
+    let tx = begin(handle.ctx()).await;
     add(&tx).await.expect("insert");
     tx.commit(state(42)).await.expect("commit");
     assert_eq!(handle.ctx().state(), [42].as_slice());
@@ -101,7 +101,7 @@ async fn a_rollback_takes_back_rows_and_the_state_of_connections() {
     let ctx = handle.ctx();
     let conn = hibernatable(ctx).await;
     ctx.set_conn_state(&conn, Bytes::from_static(b"before"));
-    let tx = ctx.begin_state_transaction(None).await.expect("begin");
+    let tx = begin(&ctx).await;
     add(&tx).await.expect("insert");
     ctx.set_conn_state(&conn, Bytes::from_static(b"inside"));
     tx.rollback().await.expect("rollback");
@@ -115,7 +115,7 @@ async fn the_state_of_connections_is_part_of_the_commit() {
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
     let conn = hibernatable(ctx).await;
-    let tx = ctx.begin_state_transaction(None).await.expect("begin");
+    let tx = begin(&ctx).await;
     ctx.set_conn_state(&conn, Bytes::from_static(b"inside"));
     tx.commit(Vec::new()).await.expect("commit");
     assert_eq!(conn.state(), b"inside".as_slice());
@@ -133,11 +133,7 @@ async fn the_state_of_connections_is_part_of_the_commit() {
 async fn saves_wait_for_its_end_and_go_on() {
     let mut world = World::new();
     let handle = started(&mut world).await;
-    let tx = handle
-        .ctx()
-        .begin_state_transaction(None)
-        .await
-        .expect("begin");
+    let tx = begin(handle.ctx()).await;
     let saved = tokio::spawn({
         let handle = Arc::clone(&handle);
         async move { ask(&handle, "increment_durably").await }
@@ -154,7 +150,7 @@ async fn deltas_from_before_its_begin_are_not_written_over_its_commit() {
     let mut world = World::new();
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
-    let tx = ctx.begin_state_transaction(None).await.expect("begin");
+    let tx = begin(&ctx).await;
     // Serialized while the transaction was open, and stale once it has ended.
     let stale = tokio::spawn({
         let ctx = ctx.clone();
@@ -172,11 +168,7 @@ async fn deltas_from_before_its_begin_are_not_written_over_its_commit() {
 async fn it_is_finished_once() {
     let mut world = World::new();
     let handle = started(&mut world).await;
-    let tx = handle
-        .ctx()
-        .begin_state_transaction(None)
-        .await
-        .expect("begin");
+    let tx = begin(handle.ctx()).await;
     let same = tx.clone();
     tx.commit(Vec::new()).await.expect("commit");
     for outcome in [
@@ -194,11 +186,7 @@ async fn it_is_finished_once() {
 async fn terminators_are_refused_and_savepoints_are_not() {
     let mut world = World::new();
     let handle = started(&mut world).await;
-    let tx = handle
-        .ctx()
-        .begin_state_transaction(None)
-        .await
-        .expect("begin");
+    let tx = begin(handle.ctx()).await;
     let run = |sql: &str| {
         let statement = SqlStatement::new(sql, Vec::new());
         let tx = tx.clone();
@@ -228,18 +216,18 @@ async fn its_budget_covers_statements_and_state() {
     let mut world = World::new();
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
-    let tx = ctx.begin_state_transaction(None).await.expect("begin");
+    let tx = begin(&ctx).await;
     for _ in 0..127 {
         add(&tx).await.expect("insert");
     }
     tx.commit(state(1)).await.expect("exactly 128");
-    let tx = ctx.begin_state_transaction(None).await.expect("begin");
+    let tx = begin(&ctx).await;
     for _ in 0..128 {
         add(&tx).await.expect("insert");
     }
     let error = tx.commit(state(2)).await.expect_err("129");
     assert!(text(&error).contains("exceeds transaction budget"));
-    let tx = ctx.begin_state_transaction(None).await.expect("begin");
+    let tx = begin(&ctx).await;
     let large = vec![StateDelta::ActorState(Bytes::from(vec![0; 512 * 1024]))];
     let error = tx.commit(large).await.expect_err("too large");
     assert!(text(&error).contains("exceeds transaction budget"));
@@ -251,11 +239,7 @@ async fn its_budget_covers_statements_and_state() {
 async fn a_dropped_handle_takes_everything_back() {
     let mut world = World::new();
     let handle = started(&mut world).await;
-    let tx = handle
-        .ctx()
-        .begin_state_transaction(None)
-        .await
-        .expect("begin");
+    let tx = begin(handle.ctx()).await;
     add(&tx).await.expect("insert");
     drop(tx);
     assert_eq!(count(handle.ctx()).await, 0);
@@ -287,11 +271,11 @@ async fn one_after_the_other_in_the_order_of_asking() {
     let mut world = World::new();
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
-    let first = ctx.begin_state_transaction(None).await.expect("begin");
+    let first = begin(&ctx).await;
     let second = tokio::spawn({
         let ctx = ctx.clone();
         async move {
-            let tx = ctx.begin_state_transaction(None).await.expect("begin");
+            let tx = begin(&ctx).await;
             let seen = ctx.state();
             tx.commit(state(2)).await.expect("commit");
             seen
@@ -308,11 +292,7 @@ async fn one_after_the_other_in_the_order_of_asking() {
 async fn one_left_open_at_sleep_is_rolled_back_and_the_state_is_saved() {
     let mut world = World::new();
     let handle = started(&mut world).await;
-    let tx = handle
-        .ctx()
-        .begin_state_transaction(None)
-        .await
-        .expect("begin");
+    let tx = begin(handle.ctx()).await;
     add(&tx).await.expect("insert");
     ask(&handle, "increment").await.expect("increment");
     world.stop(StopReason::GoingAway).await.expect("stops");

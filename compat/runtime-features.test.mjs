@@ -2,8 +2,8 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "rivetkit/client";
+import { until } from "./lib/connection.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 
 let program;
@@ -11,20 +11,12 @@ let client;
 let keys = 0;
 const fresh = (name) => client[name].getOrCreate([`${name}-${keys++}`]);
 
-/** Asks until the answer is as wanted, and gives it. */
-async function until(ask, wanted) {
-  for (const deadline = Date.now() + 20_000; ; await delay(10)) {
-    const answer = await ask();
-    if (wanted(answer)) return answer;
-    assert.ok(Date.now() < deadline, `still ${JSON.stringify(answer)}`);
-  }
-}
-
 /** Puts the actor to sleep, and waits until it sleeps. */
 async function fallAsleep(handle) {
   const id = await handle.resolve();
   await handle.sleep();
   await until(
+    "the actor sleeps",
     async () => (await fetch(`${program.url}/actors?namespace=default&actor_ids=${id}`)).json(),
     ({ actors }) => typeof actors[0].sleep_ts === "number",
   );
@@ -96,6 +88,7 @@ describe("a queue", () => {
     const handle = fresh("worker");
     for (const job of [1, 2, 3]) await handle.send("jobs", job);
     await until(
+      "three jobs are done",
       () => handle.done(),
       (done) => done.length === 3,
     );
@@ -106,6 +99,7 @@ describe("a queue", () => {
     const handle = fresh("worker");
     await handle.put("from inside");
     await until(
+      "the job is done",
       () => handle.done(),
       (done) => done[0] === "from inside",
     );
@@ -122,6 +116,7 @@ describe("a queue", () => {
     await handle.sleep();
     await handle.send("jobs", "wake up");
     await until(
+      "the job that woke it is done",
       () => handle.done(),
       (done) => done.includes("wake up"),
     );
@@ -133,6 +128,7 @@ describe("a schedule", () => {
     const handle = fresh("timer");
     await handle.after(30, "soon");
     await until(
+      "it fires",
       () => handle.fired(),
       (fired) => fired.length > 0,
     );
@@ -153,6 +149,7 @@ describe("a schedule", () => {
     await handle.after(300, "while asleep");
     await handle.sleep();
     await until(
+      "it fires asleep",
       () => handle.fired(),
       (fired) => fired.includes("while asleep"),
     );
@@ -164,6 +161,7 @@ describe("a schedule", () => {
     await program.kill();
     await program.start();
     await until(
+      "it fires after the crash",
       () => handle.fired(),
       (fired) => fired.length > 0,
     );
@@ -233,12 +231,14 @@ describe("a workflow", () => {
   test("steps, retries, sleeps, loops, waits for a message, and goes on after sleep", async () => {
     const handle = fresh("order");
     await until(
+      "the loop ends",
       () => handle.state(),
       ({ log }) => log.includes("tick 2"),
     );
     await handle.sleep();
     await handle.send("payment", { amount: 12 });
     const { log, tries, paid } = await until(
+      "the payment arrives",
       () => handle.state(),
       ({ paid }) => paid !== undefined,
     );

@@ -4,17 +4,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "rivetkit/client";
+import { until } from "./lib/connection.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 import { rejection } from "./lib/suite.mjs";
-
-/** Asks until the answer is as long as it should be. */
-async function until(ask, length) {
-  for (;;) {
-    const answer = await ask();
-    if (answer.length >= length) return answer;
-    await delay(20);
-  }
-}
 
 describe("an actor of the published package", () => {
   let program;
@@ -43,7 +35,14 @@ describe("an actor of the published package", () => {
     await handle.send("jobs", 1);
     await delay(800);
     await handle.send("jobs", 2);
-    assert.deepEqual(await until(() => handle.done(), 2), [1, 2]);
+    assert.deepEqual(
+      await until(
+        "both jobs are done",
+        () => handle.done(),
+        (done) => done.length >= 2,
+      ),
+      [1, 2],
+    );
   });
 
   test("keeps messages in order, and times out on none", async () => {
@@ -56,7 +55,11 @@ describe("an actor of the published package", () => {
   test("is called at a later time, asleep or not", async () => {
     const handle = fresh();
     await handle.remind(50, "soon");
-    while ((await handle.rang()).length === 0) await delay(10);
+    await until(
+      "the first reminder rings",
+      () => handle.rang(),
+      (rang) => rang.length > 0,
+    );
     const late = await handle.remind(3_600_000, "late");
     await handle.remind(900, "asleep");
     assert.deepEqual(await handle.list(), [

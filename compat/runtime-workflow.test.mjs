@@ -5,6 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "rivetkit/client";
+import { until } from "./lib/connection.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 
 async function withProgram(use) {
@@ -18,14 +19,13 @@ async function withProgram(use) {
   }
 }
 
-/** Asks until the trail is as long as it should be. */
-async function trail(handle, length) {
-  for (;;) {
-    const steps = await handle.trail();
-    if (steps.length >= length) return steps;
-    await delay(50);
-  }
-}
+/** The trail, once it is as long as it should be. */
+const trail = (handle, length) =>
+  until(
+    `${length} steps`,
+    () => handle.trail(),
+    (steps) => steps.length >= length,
+  );
 
 test("a workflow goes on after its sleep, and after the message it waits for", async () => {
   await withProgram(async (_program, client) => {

@@ -4,11 +4,9 @@ import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { setImmediate } from "node:timers/promises";
 import { createClient } from "rivetkit/client";
+import { nextError, nextEvent } from "./lib/connection.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 import { ENCODINGS, rejection } from "./lib/suite.mjs";
-
-/** Resolves with the arguments of the next `name` event of a connection. */
-const next = (connection, name) => new Promise((resolve) => connection.once(name, (...args) => resolve(args)));
 
 describe("a counter of the published package", () => {
   let program;
@@ -51,7 +49,7 @@ describe("a counter of the published package", () => {
         const handle = fresh();
         const [one, two] = [handle.connect(), handle.connect()];
         await Promise.all([one.count(), two.count()]);
-        const heard = next(two, "count");
+        const heard = nextEvent(two, "count");
         const order = [];
         one.on("count", (count) => order.push(`event ${count}`));
         await one.count();
@@ -73,8 +71,7 @@ describe("a counter of the published package", () => {
       test("refuses a connection with the error of its hook", async () => {
         const handle = client.counter.getOrCreate([`${encoding}-${keys++}`], { params: { name: "mallory" } });
         const connection = handle.connect();
-        const failed = new Promise((resolve) => connection.onError(resolve));
-        const error = await failed;
+        const error = await nextError(connection);
         assert.equal(`${error.group}.${error.code}`, "user.refused");
         await connection.dispose();
         await rejection(handle.count(), "user", "refused");

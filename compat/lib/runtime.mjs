@@ -1,12 +1,12 @@
 // Starts programs written for the published package, on our addon.
 
-import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { startChild } from "./child.mjs";
 import { nodeBinary } from "./nodes.mjs";
 
 /** A port that was free a moment ago: the package wants to know it beforehand. */
@@ -27,12 +27,10 @@ export async function runtimeProgram(program) {
   const data = await mkdtemp(join(tmpdir(), "greenroom-runtime-"));
   const port = await freePort();
   const path = fileURLToPath(new URL(`../runtime/${program}`, import.meta.url));
-  const running = { url: `http://127.0.0.1:${port}`, child: undefined, ended: undefined };
-
-  async function start() {
-    running.child = fork(path, [], {
+  let child;
+  const start = async () => {
+    child = await startChild(path, [], {
       execPath: nodeBinary(22),
-      execArgv: [],
       env: {
         ...process.env,
         RIVETKIT_RUNTIME: "native",
@@ -42,27 +40,15 @@ export async function runtimeProgram(program) {
         RIVET_LOG_LEVEL: "error",
       },
     });
-    running.ended = once(running.child, "exit");
-    await Promise.race([
-      once(running.child, "message"),
-      running.ended.then(([code]) => {
-        throw new Error(`${program} ended with exit code ${code} before it was ready`);
-      }),
-    ]);
-  }
-
+  };
   await start();
   return {
-    url: running.url,
+    url: `http://127.0.0.1:${port}`,
     start,
-    async kill() {
-      running.child.kill("SIGKILL");
-      await running.ended;
-    },
+    kill: () => child.kill(),
     /** Ends the program the orderly way and resolves with its exit code. */
     async stop() {
-      if (running.child.connected) running.child.send("stop");
-      const [code] = await running.ended;
+      const code = await child.stop();
       await rm(data, { recursive: true, force: true });
       return code;
     },

@@ -1,11 +1,10 @@
 // Starts the server of the suite in a process of its own and stops it again.
 
-import { fork } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { startChild } from "./child.mjs";
 
 const SERVER = fileURLToPath(new URL("../server.mjs", import.meta.url));
 
@@ -16,30 +15,17 @@ const SERVER = fileURLToPath(new URL("../server.mjs", import.meta.url));
  */
 export async function startServer({ dataDir: given, port = 0 } = {}) {
   const dataDir = given ?? (await mkdtemp(join(tmpdir(), "greenroom-compat-")));
-  const child = fork(SERVER, [dataDir, String(port)], {
+  const child = await startChild(SERVER, [dataDir, String(port)], {
     execPath: process.env.GREENROOM_SERVER_NODE ?? process.execPath,
-    execArgv: [],
   });
-  const ended = once(child, "exit");
-  const [message] = await Promise.race([
-    once(child, "message"),
-    ended.then(([code]) => {
-      throw new Error(`the server ended with exit code ${code} before it listened`);
-    }),
-  ]);
   return {
-    url: message.url,
+    url: child.message.url,
+    kill: child.kill,
     /** Ends the server the orderly way and resolves with its exit code. */
     async stop() {
-      if (child.connected) child.send("stop");
-      const [code] = await ended;
+      const code = await child.stop();
       if (given === undefined) await rm(dataDir, { recursive: true, force: true });
       return code;
-    },
-    /** Ends the server as a power failure would. */
-    async kill() {
-      child.kill("SIGKILL");
-      await ended;
     },
   };
 }

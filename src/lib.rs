@@ -26,6 +26,7 @@ mod runtime;
 mod schedule;
 mod sql;
 mod telemetry;
+mod variables;
 mod websocket;
 
 use napi_derive::napi;

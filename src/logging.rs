@@ -16,6 +16,8 @@ use tracing_subscriber::fmt::time::{FormatTime, SystemTime};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::registry::LookupSpan;
 
+use crate::variables::variable;
+
 const FILTER_ENV: [&str; 3] = ["RIVET_LOG_LEVEL", "LOG_LEVEL", "RUST_LOG"];
 const TARGET_ENV: [&str; 2] = ["RUST_LOG_TARGET", "RIVET_LOG_TARGET"];
 const DEFAULT_FILTER: &str = "warn";
@@ -29,7 +31,7 @@ pub(crate) fn install() {
             .event_format(Logfmt {
                 target: TARGET_ENV
                     .iter()
-                    .any(|name| env(name).as_deref() == Some("1")),
+                    .any(|name| variable(name).as_deref() == Some("1")),
             })
             .finish();
         // Fails only if somebody was first.
@@ -37,12 +39,8 @@ pub(crate) fn install() {
     });
 }
 
-fn env(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
 fn filter() -> EnvFilter {
-    let wanted = FILTER_ENV.iter().find_map(|name| env(name));
+    let wanted = FILTER_ENV.iter().find_map(|name| variable(name));
     let wanted = wanted.as_deref().unwrap_or(DEFAULT_FILTER);
     EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER))
 }

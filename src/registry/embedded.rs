@@ -11,6 +11,7 @@ use serde_json::{Value as Json, json};
 
 use super::{CoreRegistry, Factories, Registry};
 use crate::bridge::{Bridge, Promise, enter, promise};
+use crate::variables::variable;
 use crate::{numbers, runtime};
 
 /// Label of where actors run, unless the options name one.
@@ -109,7 +110,7 @@ pub(super) struct Config {
 
 /// The label of where actors run that the environment gives.
 pub(super) fn region() -> String {
-    std::env::var(REGION_ENV).unwrap_or_default()
+    variable(REGION_ENV).unwrap_or_default()
 }
 
 impl TryFrom<JsEmbeddedConfig> for Config {

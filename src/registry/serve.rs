@@ -18,6 +18,7 @@ use super::embedded::{Config as EmbeddedConfig, Identity};
 use super::endpoint::Endpoint;
 use super::{CoreRegistry, Registry};
 use crate::bridge::{Bridge, Promise, enter, promise};
+use crate::variables::variable;
 
 /// Folder of everything durable.
 const DATA_DIR_ENV: &str = "GREENROOM_DATA_DIR";
@@ -49,15 +50,11 @@ pub struct JsServeConfig {
     pub serverless_max_start_payload_bytes: u32,
 }
 
-fn env(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
 fn data_dir() -> PathBuf {
-    if let Some(given) = env(DATA_DIR_ENV) {
+    if let Some(given) = variable(DATA_DIR_ENV) {
         return given.into();
     }
-    let root = env(STORAGE_PATH_ENV).map_or_else(PathBuf::new, PathBuf::from);
+    let root = variable(STORAGE_PATH_ENV).map_or_else(PathBuf::new, PathBuf::from);
     root.join(DATA_DIR)
 }
 
@@ -103,7 +100,7 @@ impl JsServeConfig {
 
 /// Refuses what the embedded host cannot stand in for.
 async fn check_endpoint(config: &JsServeConfig, endpoint: &Endpoint) -> Result<()> {
-    if !endpoint.is_loopback() || env(HOST_ENV).as_deref() == Some("engine") {
+    if !endpoint.is_loopback() || variable(HOST_ENV).as_deref() == Some("engine") {
         return Err(Error::not_configured("engine host"));
     }
     let clock = greenroom_core::Clock::real();

@@ -101,7 +101,7 @@ async fn a_rollback_takes_back_rows_and_the_state_of_connections() {
     let ctx = handle.ctx();
     let conn = hibernatable(ctx).await;
     ctx.set_conn_state(&conn, Bytes::from_static(b"before"));
-    let tx = begin(&ctx).await;
+    let tx = begin(ctx).await;
     add(&tx).await.expect("insert");
     ctx.set_conn_state(&conn, Bytes::from_static(b"inside"));
     tx.rollback().await.expect("rollback");
@@ -115,7 +115,7 @@ async fn the_state_of_connections_is_part_of_the_commit() {
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
     let conn = hibernatable(ctx).await;
-    let tx = begin(&ctx).await;
+    let tx = begin(ctx).await;
     ctx.set_conn_state(&conn, Bytes::from_static(b"inside"));
     tx.commit(Vec::new()).await.expect("commit");
     assert_eq!(conn.state(), b"inside".as_slice());
@@ -150,7 +150,7 @@ async fn deltas_from_before_its_begin_are_not_written_over_its_commit() {
     let mut world = World::new();
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
-    let tx = begin(&ctx).await;
+    let tx = begin(ctx).await;
     // Serialized while the transaction was open, and stale once it has ended.
     let stale = tokio::spawn({
         let ctx = ctx.clone();
@@ -216,18 +216,18 @@ async fn its_budget_covers_statements_and_state() {
     let mut world = World::new();
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
-    let tx = begin(&ctx).await;
+    let tx = begin(ctx).await;
     for _ in 0..127 {
         add(&tx).await.expect("insert");
     }
     tx.commit(state(1)).await.expect("exactly 128");
-    let tx = begin(&ctx).await;
+    let tx = begin(ctx).await;
     for _ in 0..128 {
         add(&tx).await.expect("insert");
     }
     let error = tx.commit(state(2)).await.expect_err("129");
     assert!(text(&error).contains("exceeds transaction budget"));
-    let tx = begin(&ctx).await;
+    let tx = begin(ctx).await;
     let large = vec![StateDelta::ActorState(Bytes::from(vec![0; 512 * 1024]))];
     let error = tx.commit(large).await.expect_err("too large");
     assert!(text(&error).contains("exceeds transaction budget"));
@@ -271,7 +271,7 @@ async fn one_after_the_other_in_the_order_of_asking() {
     let mut world = World::new();
     let handle = started(&mut world).await;
     let ctx = handle.ctx();
-    let first = begin(&ctx).await;
+    let first = begin(ctx).await;
     let second = tokio::spawn({
         let ctx = ctx.clone();
         async move {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClient } from "rivetkit/client";
-import { closing, countCloses, eventually, nextError, nextEvent, status, until } from "./lib/connection.mjs";
+import { asleep, closing, countCloses, eventually, nextError, nextEvent, status } from "./lib/connection.mjs";
 import { ENCODINGS, inEachEncoding, rejection } from "./lib/suite.mjs";
 
 inEachEncoding("connections", ({ encoding, client, key, url }) => {
@@ -263,12 +263,7 @@ inEachEncoding("connections", ({ encoding, client, key, url }) => {
     const counted = [];
     conn.on("counted", (count) => counted.push(count));
     const first = await conn.count();
-    const asleep = async () => {
-      const query = new URLSearchParams({ namespace: "default", actor_ids: await handle.resolve() });
-      const answer = await fetch(`${url()}/actors?${query}`);
-      return (await answer.json()).actors[0].sleep_ts;
-    };
-    await until("asleep", asleep, (at) => at !== null);
+    await asleep(url(), await handle.resolve());
     const second = await conn.count();
     assert.deepEqual(second, { mine: 2, all: 2, woken: first.woken + 1, id: first.id });
     assert.deepEqual(counted, [1, 2]);

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createClient } from "rivetkit/client";
-import { until } from "./lib/connection.mjs";
+import { asleep, until } from "./lib/connection.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 
 let program;
@@ -15,11 +15,7 @@ const fresh = (name) => client[name].getOrCreate([`${name}-${keys++}`]);
 async function fallAsleep(handle) {
   const id = await handle.resolve();
   await handle.sleep();
-  await until(
-    "the actor sleeps",
-    async () => (await fetch(`${program.url}/actors?namespace=default&actor_ids=${id}`)).json(),
-    ({ actors }) => typeof actors[0].sleep_ts === "number",
-  );
+  await asleep(program.url, id);
 }
 
 before(async () => {

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
 import { createClient } from "rivetkit/client";
-import { until } from "./lib/connection.mjs";
+import { asleep, until } from "./lib/connection.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 
 async function withProgram(use) {
@@ -42,6 +42,9 @@ test("a workflow goes on after SIGKILL without a step done twice, woken by its a
   await withProgram(async (program, client) => {
     const handle = client.order.getOrCreate(["b"]);
     assert.deepEqual(await trail(handle, 1), ["opened"]);
+    // A step shows in the state before it is committed: only an actor that sleeps
+    // has surely saved it, with the alarm that is to wake it.
+    await asleep(program.url, await handle.resolve());
     await program.kill();
     await program.start();
     // Nobody calls: the alarm of its sleep wakes it.

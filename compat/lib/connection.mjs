@@ -1,4 +1,4 @@
-// Waiting for what a connection of the published client does.
+// Waiting for what connections of the published client and the actors under them do.
 
 import assert from "node:assert/strict";
 
@@ -44,6 +44,14 @@ export async function until(what, call, satisfies) {
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
+
+/** Resolves once the endpoint at `url` says that the actor sleeps. */
+export const asleep = (url, id) =>
+  until(
+    "the actor sleeps",
+    async () => (await fetch(`${url}/actors?namespace=default&actor_ids=${id}`)).json(),
+    ({ actors }) => typeof actors[0].sleep_ts === "number",
+  );
 
 /** Ends connections when the test does, whatever it came to. */
 export function closing(t, conn) {

@@ -13,7 +13,14 @@ use super::socket::{ClientSocket, Closed, End, closed};
 impl<S: AsyncRead + AsyncWrite + Unpin> ClientSocket<S> {
     /// Says goodbye: sends what is left and the close frame, hears the client's,
     /// and closes the connection. Takes [`SocketOptions::close_timeout`] at most.
-    pub async fn finish(mut self) -> Closed {
+    ///
+    /// Boxed, because whoever serves a socket would have the room for its goodbye
+    /// set aside all its life.
+    pub fn finish(self) -> impl Future<Output = Closed> {
+        Box::pin(self.say_goodbye())
+    }
+
+    async fn say_goodbye(mut self) -> Closed {
         let end = match self.end.take() {
             Some(end) => end,
             None => End::Ours(self.outbox().closed(Farewell::new(1000, ""))),

@@ -210,6 +210,8 @@ impl Door {
     /// Runs until it ends, or the port cuts what is still open.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let cutting = self.port.cutting.clone();
+        // Boxed, because each future around it would have room for it twice.
+        let work = Box::pin(work);
         let work = async move {
             until(&cutting, work).await;
         };

@@ -36,9 +36,15 @@ pub(super) fn accept<B>(
     let plan = Plan::read(&door.shared, path, request.headers(), *ray_id);
     let upgraded = hyper::upgrade::on(request);
     let (shared, origin) = (Arc::clone(&door.shared), door.origin());
+    let opening = async move {
+        let (stream, read_ahead) = stream_of(upgraded).await?;
+        Some(serve(shared, origin, stream, read_ahead, plan).await)
+    };
     door.spawn_socket(async move {
-        if let Some((stream, read_ahead)) = stream_of(upgraded).await {
-            serve(shared, origin, stream, read_ahead, plan).await;
+        // Boxed and let go before the long life of the socket.
+        let serving = Box::pin(opening).await;
+        if let Some(serving) = serving {
+            serving.await;
         }
     });
     let mut reply = HttpReply::new(ReplyBody::empty());

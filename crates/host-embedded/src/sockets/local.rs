@@ -85,7 +85,7 @@ impl EmbeddedHost {
         };
         let (serving, ending) = (Arc::clone(shared), shared.ending.clone());
         let served = async move {
-            let serving = serve(serving, origin, far, Bytes::new(), plan);
+            let serving = Box::pin(serve(serving, origin, far, Bytes::new(), plan)).await;
             ending.run_until_cancelled(serving).await;
         };
         let served = shared.sockets.tasks.track_future(served);

@@ -1,6 +1,7 @@
 //! What a socket is for, and serving it.
 
 use std::net::IpAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -116,15 +117,21 @@ pub(crate) struct Origin {
     pub(crate) leaving: CancellationToken,
 }
 
-/// Serves a socket until it is closed.
+/// Serving a socket, until it is closed. Most of the memory of an idle socket is
+/// this future, so it holds nothing but what that takes.
+pub(crate) type Serving = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Begins to serve a socket. What the beginning took is let go with this future;
+/// its outcome is the long life.
 pub(crate) async fn serve<S>(
     shared: Arc<Shared>,
     origin: Origin,
     stream: S,
     read_ahead: Bytes,
     plan: Plan,
-) where
-    S: AsyncRead + AsyncWrite + Unpin + Send,
+) -> Serving
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let sockets = &shared.sockets;
     let outbox = Outbox::new(sockets.limits().outbox);
@@ -134,22 +141,47 @@ pub(crate) async fn serve<S>(
     drop(read_ahead);
     let place = match sockets.take_place(origin.address) {
         Ok(place) => place,
-        Err(error) => {
-            outbox.close(unreachable(&error, &plan.ray_id));
-            socket.finish().await;
-            return;
-        }
+        Err(error) => return refuse(socket, unreachable(&error, &plan.ray_id)),
     };
     let (home_shared, leaving) = (Arc::clone(&shared), origin.leaving);
-    let home = |target| SocketPlace::new(home_shared, target, outbox.clone(), place, leaving);
+    let home = |target| SocketPlace::new(home_shared, target, outbox, place, leaving);
     match plan.purpose {
         Purpose::Connect(target, request, encoding) => {
-            connect::serve(socket, home(target), request, encoding).await;
+            Box::pin(connect::serve(socket, home(target), request, encoding))
         }
-        Purpose::Raw(target, request) => raw_socket::serve(socket, home(target), request).await,
-        Purpose::Close(farewell) => {
-            outbox.close(farewell);
-            socket.finish().await;
-        }
+        Purpose::Raw(target, request) => Box::pin(raw_socket::serve(socket, home(target), request)),
+        Purpose::Close(farewell) => refuse(socket, farewell),
+    }
+}
+
+fn refuse<S>(socket: ClientSocket<S>, farewell: Farewell) -> Serving
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    socket.outbox().close(farewell);
+    Box::pin(async move {
+        socket.finish().await;
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpStream;
+
+    use super::*;
+
+    fn room_of_future<A, B, C, F>(_: impl Fn(A, B, C) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn an_idle_socket_takes_little_room() {
+        let connect = room_of_future(
+            |socket: ClientSocket<TcpStream>, home: SocketPlace, request| {
+                connect::serve(socket, home, request, Encoding::Json)
+            },
+        );
+        let raw = room_of_future(raw_socket::serve::<TcpStream, SocketPlace>);
+        assert!(connect.max(raw) <= 4_096, "{connect} and {raw} bytes");
     }
 }

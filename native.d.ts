@@ -177,12 +177,6 @@ export declare class ConnHandle {
 export declare class CoreRegistry {
   /** Opens the data directory and the host, without any socket. */
   openEmbedded(config: JsEmbeddedConfig): Promise<void>
-  /** Serves the program's own HTTP handler; pending until shutdown. */
-  serveApplicationListener(listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig): Promise<void>
-  /** Serves serverless requests over HTTP; pending until shutdown. */
-  serveListener(listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null): Promise<void>
-  /** Handles one serverless request; the body of the answer comes as events. */
-  handleServerlessRequest(req: JsServerlessRequest, onStreamEvent: (...args: any[]) => any, cancelToken: CancellationToken, config: JsServeConfig): Promise<JsServerlessResponseHead>
   /**
    * Opens the HTTP port of an embedded registry and keeps the process alive
    * until it closes. Rejects with `host/port_unavailable`; a registry that
@@ -246,6 +240,28 @@ export declare class CoreRegistry {
    * and `actor/not_configured` for an endpoint on another machine.
    */
   serve(config: JsServeConfig): Promise<void>
+  /**
+   * Handles one request below the serverless base path. The head is the result;
+   * the body comes as events, each awaited before the next: `{kind: "chunk",
+   * chunk}`, at last `{kind: "end", error?}`. Cancelling the token ends them.
+   *
+   * The first call opens the host, as `serve` does; if that fails the registry is
+   * over. Rejects with `napi/invalid_state` on one that serves otherwise, and with
+   * `registry/shut_down`.
+   */
+  handleServerlessRequest(req: JsServerlessRequest, onStreamEvent: (...args: any[]) => any, cancelToken: CancellationToken, config: JsServeConfig): Promise<JsServerlessResponseHead>
+  /**
+   * Serves serverless requests, static files and the program's own handler over
+   * HTTP; pending until shutdown. Rejects with `host/port_unavailable`, and as
+   * `handleServerlessRequest` does.
+   */
+  serveListener(listener: JsListenerConfig, config: JsServeConfig, application?: ((...args: any[]) => any) | undefined | null): Promise<void>
+  /**
+   * Serves static files and the program's own handler over HTTP, beside a
+   * registry that serves by itself; pending until shutdown. Waits for that one to
+   * be ready. Rejects with `host/port_unavailable`.
+   */
+  serveApplicationListener(listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig): Promise<void>
   /** Copies an actor's data into a new file while the actor goes on. */
   localBackup(target: JsLocalTarget, file: string): Promise<void>
   /** Replaces an actor's data by a copy of a file. */
@@ -803,6 +819,7 @@ export interface JsListenConfig {
 }
 
 export interface JsListenerConfig {
+  /** Address or name to listen on. Default all addresses of this machine. */
   host?: string
   port: number
   /** Folder of static files. */
@@ -828,6 +845,8 @@ export interface JsLocalRequest {
   method: string
   /** Gateway path with its query. */
   path: string
+  /** Any path of the port will do, also one of the endpoint API. */
+  anyPath?: boolean
   /** Names and values in turn; names may repeat. */
   headers: Array<string>
   /** The whole body; leave it out if there is none or it is written in pieces. */
@@ -1002,6 +1021,7 @@ export interface JsServeConfig {
 
 export interface JsServerlessRequest {
   method: string
+  /** Absolute, or path and query alone. */
   url: string
   headers: Record<string, string>
   body: Buffer

@@ -33,7 +33,10 @@ pub(crate) fn request_object<'s>(scope: &Scope<'s>, request: Request) -> JsResul
 }
 
 /// Repeated headers become one, joined as HTTP says.
-fn headers_object<'s>(scope: &Scope<'s>, headers: &[(String, String)]) -> JsResult<Value<'s>> {
+pub(crate) fn headers_object<'s>(
+    scope: &Scope<'s>,
+    headers: &[(String, String)],
+) -> JsResult<Value<'s>> {
     let object = scope.new_object()?;
     for (at, (name, first)) in headers.iter().enumerate() {
         if headers[..at].iter().any(|(earlier, _)| earlier == name) {

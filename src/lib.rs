@@ -18,7 +18,6 @@ mod http;
 mod inspector;
 mod kv;
 mod logging;
-mod missing;
 mod numbers;
 mod queue;
 mod registry;

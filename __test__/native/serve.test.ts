@@ -79,6 +79,30 @@ describe("a registry that serves a loopback endpoint", () => {
     await expect(fetch(`http://127.0.0.1:${port}/health`)).rejects.toThrow();
   });
 
+  test("lets its namespace be made, once", async () => {
+    const serving = registry();
+    const port = await freePort();
+    const served = serving.serve(config(port, { namespace: "shop" }));
+    await serving.waitReady();
+    const make = (name: string) =>
+      fetch(`http://127.0.0.1:${port}/namespaces`, {
+        method: "POST",
+        body: JSON.stringify({ name, display_name: "x" }),
+      });
+    const made = await make("shop");
+    expect([made.status, ((await made.json()) as any).namespace.name]).toEqual([200, "shop"]);
+    for (const [name, code] of [
+      ["shop", "name_not_unique"],
+      ["default", "name_not_unique"],
+      ["elsewhere", "bad_request"],
+    ] as const) {
+      const refused = await make(name);
+      expect([refused.status, ((await refused.json()) as any).code]).toEqual([400, code]);
+    }
+    await serving.shutdown();
+    await served;
+  });
+
   test("does so once", async () => {
     const serving = registry();
     const port = await freePort();

@@ -90,9 +90,6 @@ describe("a registry", () => {
   });
 
   test("says what is not there yet", async () => {
-    const { registry } = setUp();
-    await expect(registry.handler(new Request("http://x/"))).rejects.toMatchObject({ code: "not_configured" });
-    expect(() => registry.serve()).toThrow(expect.objectContaining({ code: "not_configured" }));
     const engine = setUp({ endpoint: "https://ns:token@engine.example" }).registry;
     await expect(engine.listen()).rejects.toMatchObject({
       code: "not_configured",
@@ -221,6 +218,7 @@ describe("configuration", () => {
 
   test("accepts RivetKit's engine options and refuses unknown and impossible ones", () => {
     registryConfig({ noWelcome: true, serverless: {}, envoy: {} }, {});
+    expect(() => registryConfig({ serverless: { basePath: "api" } }, {})).toThrow(/basePath/);
     expect(() => registryConfig({ dataDri: "x" }, {})).toThrow("did you mean dataDir?");
     expect(() => registryConfig({ maxOpenDatabases: 0 }, {})).toThrow("maxOpenDatabases");
     expect(() => registryConfig({ logging: { baseLogger: {} } }, {})).toThrow("logging.baseLogger");

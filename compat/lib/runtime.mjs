@@ -10,7 +10,7 @@ import { startChild } from "./child.mjs";
 import { nodeBinary } from "./nodes.mjs";
 
 /** A port that was free a moment ago: the package wants to know it beforehand. */
-async function freePort() {
+export async function freePort() {
   const server = createServer().listen(0, "127.0.0.1");
   await once(server, "listening");
   const { port } = server.address();
@@ -21,9 +21,10 @@ async function freePort() {
 
 /**
  * Runs `program` of `runtime/` with a port and a data folder of its own. `kill`
- * ends it without goodbye, `start` runs it again on the same data.
+ * ends it without goodbye, `start` runs it again on the same data. `message` is what
+ * it said when it was ready.
  */
-export async function runtimeProgram(program) {
+export async function runtimeProgram(program, variables = {}) {
   const data = await mkdtemp(join(tmpdir(), "greenroom-runtime-"));
   const port = await freePort();
   const path = fileURLToPath(new URL(`../runtime/${program}`, import.meta.url));
@@ -38,12 +39,16 @@ export async function runtimeProgram(program) {
         RIVET_RUN_ENGINE: "1",
         RIVET_RUN_ENGINE_PORT: String(port),
         RIVET_LOG_LEVEL: "error",
+        ...variables,
       },
     });
   };
   await start();
   return {
     url: `http://127.0.0.1:${port}`,
+    get message() {
+      return child.message;
+    },
     start,
     kill: () => child.kill(),
     /** Ends the program the orderly way and resolves with its exit code. */

@@ -14,11 +14,11 @@ use crate::bridge::{JsResult, Kind, Scope, Value};
 use crate::http::{HttpResponseBodyStream, request_object, response_body};
 
 /// What the callback said, without the stream that may go with it.
-struct Head {
-    status: u16,
-    headers: Vec<(String, String)>,
-    body: Bytes,
-    streams: bool,
+pub(crate) struct Head {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+    pub(crate) streams: bool,
 }
 
 impl ActorShared {
@@ -60,9 +60,9 @@ impl ActorShared {
     }
 }
 
-fn read_head<'s>(scope: &Scope<'s>, value: Value<'s>) -> JsResult<Head> {
+pub(crate) fn read_head<'s>(scope: &Scope<'s>, value: Value<'s>) -> JsResult<Head> {
     if scope.kind(value)? != Kind::Object {
-        return Err(invalid("value", "onRequest must return an object").into());
+        return Err(invalid("value", "the handler must return an object").into());
     }
     let stream = scope.named(value, c"stream")?;
     let streams = scope.truthy(stream)?;

@@ -20,6 +20,7 @@ use greenroom_error::{Error, Result};
 
 use crate::actor::ActorShared;
 use crate::bridge::{Bridge, JsRef, JsResult, Kind, Scope, Value};
+pub(crate) use http::{Head, read_head};
 
 /// Callbacks other than actions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use serde_json::{Value as Json, json};
 
+use super::phase::Mode;
 use super::{CoreRegistry, Factories, Registry};
 use crate::bridge::{Bridge, Promise, enter, promise};
 use crate::variables::variable;
@@ -51,6 +52,7 @@ pub(super) struct Embedded {
 pub(super) struct Identity {
     /// Of the package that answers.
     pub(super) version: String,
+    pub(super) mode: Mode,
     pub(super) envoy_version: u32,
     /// Where clients should go instead, if elsewhere.
     pub(super) client_endpoint: Option<String>,
@@ -62,6 +64,7 @@ impl Default for Identity {
     fn default() -> Self {
         Self {
             version: crate::VERSION.to_owned(),
+            mode: Mode::Standing,
             envoy_version: 1,
             client_endpoint: None,
             client_namespace: None,
@@ -231,7 +234,7 @@ impl CoreRegistry {
             let bridge = scope.bridge().clone();
             // Taken now, so that a second call in the same tick is refused.
             let begun = Config::try_from(config).and_then(|config| {
-                registry.board.begin_start()?;
+                registry.board.begin_start(Mode::Standing)?;
                 Ok(config)
             });
             promise(scope, async move {

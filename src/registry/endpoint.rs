@@ -48,6 +48,21 @@ impl Endpoint {
         }
     }
 
+    /// True if both name the same place: names of this machine are one, and a
+    /// region's own name (`api-us-west-1.`) stands for the common one (`api.`).
+    pub(super) fn is_same_place(&self, other: &Self) -> bool {
+        let same_host = self.common_host() == other.common_host();
+        self.port == other.port && (same_host || (self.is_loopback() && other.is_loopback()))
+    }
+
+    fn common_host(&self) -> String {
+        let host = self.host.to_ascii_lowercase();
+        match host.split_once('.') {
+            Some((first, rest)) if first.starts_with("api-") => format!("api.{rest}"),
+            _ => host,
+        }
+    }
+
     /// `host:port`, as sockets and `host` headers take it.
     pub(super) fn authority(&self) -> String {
         match self.host.contains(':') {
@@ -78,6 +93,25 @@ mod tests {
             let endpoint = Endpoint::parse(text).expect(text);
             assert_eq!(endpoint.authority(), authority, "{text}");
             assert_eq!(endpoint.is_loopback(), loopback, "{text}");
+        }
+    }
+
+    #[test]
+    fn names_of_one_place_are_the_same() {
+        for (one, other, same) in [
+            ("http://127.0.0.1:6420", "http://localhost:6420/", true),
+            ("http://[::1]:6420", "http://0.0.0.0:6420", true),
+            ("http://localhost:6420", "http://localhost:6421", false),
+            ("https://API.rivet.dev", "https://api.rivet.dev:443", true),
+            (
+                "https://api-us-west-1.rivet.dev",
+                "https://api.rivet.dev",
+                true,
+            ),
+            ("https://api.rivet.dev", "https://evil.example", false),
+        ] {
+            let (one, other) = (Endpoint::parse(one), Endpoint::parse(other));
+            assert_eq!(one.unwrap().is_same_place(&other.unwrap()), same);
         }
     }
 

@@ -92,7 +92,7 @@ impl Listening {
         Some(port.listener)
     }
 
-    fn reference(&self, referenced: bool) {
+    pub(super) fn reference(&self, referenced: bool) {
         let mut slot = self.0.lock();
         let Slot::Open(port) = &mut *slot else {
             return;

@@ -19,6 +19,8 @@ pub struct JsLocalRequest {
     pub method: String,
     /// Gateway path with its query.
     pub path: String,
+    /// Any path of the port will do, also one of the endpoint API.
+    pub any_path: Option<bool>,
     /// Names and values in turn; names may repeat.
     pub headers: Vec<String>,
     /// The whole body; leave it out if there is none or it is written in pieces.
@@ -42,6 +44,7 @@ pub struct LocalFetch(Arc<Fetch>);
 
 struct Fetch {
     registry: Arc<Registry>,
+    any_path: bool,
     request: Mutex<Option<Request>>,
     upload: Mutex<Option<HttpResponseBodyStream>>,
     download: Mutex<Option<HttpRequestBodyStream>>,
@@ -53,6 +56,12 @@ impl Fetch {
         let taken = self.request.lock().take();
         let request = taken.ok_or_else(|| Error::invalid_state("local fetch", "already sent"))?;
         let host = &self.registry.serving()?.host;
+        let fetching = async {
+            match self.any_path {
+                true => host.fetch_any(request).await,
+                false => host.fetch(request).await,
+            }
+        };
         let Response {
             status,
             headers,
@@ -61,7 +70,7 @@ impl Fetch {
             // The host's gateway has counted it.
             region: _,
         } = tokio::select! {
-            answered = host.fetch(request) => answered?,
+            answered = fetching => answered?,
             () = self.cancelled.cancelled() => {
                 return Err(Error::new(&greenroom_error::code::ACTOR_ABORTED));
             }
@@ -138,6 +147,7 @@ impl CoreRegistry {
         };
         Ok(LocalFetch(Arc::new(Fetch {
             registry: Arc::clone(&self.0),
+            any_path: request.any_path.unwrap_or(false),
             request: Mutex::new(Some(core)),
             upload: Mutex::new(upload),
             download: Mutex::new(None),

@@ -2,7 +2,6 @@
 
 mod embedded;
 mod endpoint;
-mod engine;
 mod listener;
 mod local;
 mod local_fetch;
@@ -11,6 +10,7 @@ mod manual_clock;
 mod phase;
 mod routes;
 mod serve;
+mod serverless;
 mod transfer;
 
 use std::collections::HashMap;

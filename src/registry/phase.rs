@@ -1,19 +1,30 @@
 //! How far a registry is from its end.
 //!
-//! `Registering → Starting → Serving → ShuttingDown → ShutDown`; a start that
-//! fails goes back, so that it can be tried again. Nothing else goes back.
+//! `Registering → Starting → Serving → ShuttingDown → ShutDown`; a start of our own
+//! layer that fails goes back, so that it can be tried again. Nothing else goes back.
+//! The first start decides how a registry runs, for good.
 
 use std::sync::Arc;
 
-use greenroom_error::{Error, Result};
+use greenroom_error::{Error, Result, code};
 use tokio::sync::watch;
 
 use super::embedded::Embedded;
 
+/// How a registry runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mode {
+    /// By itself, at a port or inside the process.
+    #[default]
+    Standing,
+    /// Behind requests that somebody else's server hands over.
+    Serverless,
+}
+
 #[derive(Clone)]
 pub(super) enum Phase {
     Registering,
-    Starting,
+    Starting(Mode),
     Serving(Arc<Embedded>),
     ShuttingDown(Arc<Embedded>),
     ShutDown,
@@ -31,6 +42,26 @@ pub(super) fn already_serving() -> Error {
     Error::invalid_state("core registry", "already serving or shut down")
 }
 
+fn mode_conflict() -> Error {
+    let reason = "mode conflict: another run mode is already active";
+    Error::invalid_state("core registry", reason)
+}
+
+fn shut_down() -> Error {
+    Error::new(&code::REGISTRY_SHUT_DOWN)
+}
+
+impl Phase {
+    /// How it runs; `None` while that is open, or over.
+    fn mode(&self) -> Option<Mode> {
+        match self {
+            Self::Starting(mode) => Some(*mode),
+            Self::Serving(embedded) | Self::ShuttingDown(embedded) => Some(embedded.identity.mode),
+            Self::Registering | Self::ShutDown => None,
+        }
+    }
+}
+
 impl PhaseBoard {
     pub(super) fn now(&self) -> Phase {
         self.0.borrow().clone()
@@ -40,10 +71,8 @@ impl PhaseBoard {
         match self.now() {
             Phase::Serving(embedded) => Ok(embedded),
             Phase::Registering => Err(Error::invalid_state("core registry", "not started")),
-            Phase::Starting => Err(Error::invalid_state("core registry", "still starting")),
-            Phase::ShuttingDown(_) | Phase::ShutDown => {
-                Err(Error::new(&greenroom_error::code::REGISTRY_SHUT_DOWN))
-            }
+            Phase::Starting(_) => Err(Error::invalid_state("core registry", "still starting")),
+            Phase::ShuttingDown(_) | Phase::ShutDown => Err(shut_down()),
         }
     }
 
@@ -56,11 +85,11 @@ impl PhaseBoard {
     }
 
     /// Takes the only start.
-    pub(super) fn begin_start(&self) -> Result<()> {
+    pub(super) fn begin_start(&self, mode: Mode) -> Result<()> {
         let began = self.0.send_if_modified(|phase| {
             let began = matches!(phase, Phase::Registering);
             if began {
-                *phase = Phase::Starting;
+                *phase = Phase::Starting(mode);
             }
             began
         });
@@ -93,7 +122,7 @@ impl PhaseBoard {
                     *phase = Phase::ShuttingDown(Arc::clone(embedded));
                     true
                 }
-                Phase::Starting | Phase::ShuttingDown(_) | Phase::ShutDown => false,
+                Phase::Starting(_) | Phase::ShuttingDown(_) | Phase::ShutDown => false,
             });
             if taken.is_some() {
                 return taken;
@@ -121,15 +150,28 @@ impl PhaseBoard {
 
     pub(super) async fn until_serving(&self) -> Result<()> {
         let settled = |phase: &Phase| {
-            matches!(
-                phase,
-                Phase::Serving(_) | Phase::ShuttingDown(_) | Phase::ShutDown
-            )
+            phase.mode() == Some(Mode::Serverless)
+                || !matches!(phase, Phase::Registering | Phase::Starting(_))
         };
         self.until(settled).await;
         match self.now() {
+            phase if phase.mode() == Some(Mode::Serverless) => Err(mode_conflict()),
             Phase::Serving(_) => Ok(()),
             _ => Err(Error::invalid_state("core registry", "shut down")),
+        }
+    }
+
+    /// The host behind serverless requests, once it is there.
+    pub(super) async fn until_serverless(&self) -> Result<Arc<Embedded>> {
+        let settled = |phase: &Phase| {
+            phase.mode() == Some(Mode::Standing)
+                || !matches!(phase, Phase::Registering | Phase::Starting(_))
+        };
+        self.until(settled).await;
+        match self.now() {
+            Phase::ShuttingDown(_) | Phase::ShutDown => Err(shut_down()),
+            phase if phase.mode() == Some(Mode::Standing) => Err(mode_conflict()),
+            _ => self.serving(),
         }
     }
 

@@ -8,12 +8,12 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use serde_json::{Value as Json, json};
 
-use super::phase::Phase;
+use super::phase::{Mode, Phase};
 use super::{CoreRegistry, Embedded};
 use crate::bridge::{Buffer, Promise, enter, promise, to_napi};
 
-const JSON_TYPE: &str = "application/json";
-const METRICS_TYPE: &str = "text/plain; version=0.0.4";
+pub(super) const JSON_TYPE: &str = "application/json";
+pub(super) const METRICS_TYPE: &str = "text/plain; version=0.0.4";
 /// What published clients and tools look for.
 const RUNTIME: &str = "rivetkit";
 const ENVOY_PROTOCOL_VERSION: u32 = 8;
@@ -33,26 +33,31 @@ fn response(status: u32, content_type: &str, body: String) -> JsRegistryRouteRes
     }
 }
 
-fn health(phase: &Phase, version: &str) -> JsRegistryRouteResponse {
+/// Status and body.
+pub(super) fn health(phase: &Phase, version: &str) -> (u16, String) {
     let (code, status) = match phase {
         Phase::Registering => (503, "not_started"),
-        Phase::Starting => (503, "starting"),
+        Phase::Starting(_) => (503, "starting"),
         Phase::Serving(_) => (200, "ok"),
         Phase::ShuttingDown(_) => (503, "shutting_down"),
         Phase::ShutDown => (503, "shut_down"),
     };
     let body = json!({ "runtime": RUNTIME, "status": status, "version": version });
-    response(code, JSON_TYPE, body.to_string())
+    (code, body.to_string())
 }
 
-fn metadata(embedded: &Embedded) -> Json {
+pub(super) fn metadata(embedded: &Embedded) -> Json {
     let identity = &embedded.identity;
+    let kind = match identity.mode {
+        Mode::Standing => json!({ "normal": {} }),
+        Mode::Serverless => json!({ "serverless": {} }),
+    };
     let mut metadata = json!({
         "runtime": RUNTIME,
         "version": identity.version,
         "envoyProtocolVersion": ENVOY_PROTOCOL_VERSION,
         "actorNames": embedded.actor_names,
-        "envoy": { "kind": { "normal": {} }, "version": identity.envoy_version },
+        "envoy": { "kind": kind, "version": identity.envoy_version },
     });
     let hints = [
         ("clientEndpoint", &identity.client_endpoint),
@@ -67,7 +72,7 @@ fn metadata(embedded: &Embedded) -> Json {
     metadata
 }
 
-fn metrics(phase: &Phase) -> String {
+pub(super) fn metrics(phase: &Phase) -> String {
     let (awake, open) = match phase {
         Phase::Serving(embedded) => (embedded.host.awake_count(), embedded.host.open_databases()),
         _ => (0, 0),
@@ -91,7 +96,8 @@ impl CoreRegistry {
     /// Whether the registry serves: 200 or 503.
     #[napi(catch_unwind)]
     pub fn health(&self, env: Env) -> napi::Result<Promise<JsRegistryRouteResponse>> {
-        let answer = health(&self.0.board.now(), self.0.version());
+        let (status, body) = health(&self.0.board.now(), self.0.version());
+        let answer = response(status.into(), JSON_TYPE, body);
         enter(&env, |scope| {
             promise(scope, async { Ok::<_, Error>(answer) })
         })

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::embedded::{Config as EmbeddedConfig, Identity};
 use super::endpoint::Endpoint;
+use super::phase::Mode;
 use super::{CoreRegistry, Registry};
 use crate::bridge::{Bridge, Promise, enter, promise};
 use crate::variables::variable;
@@ -59,8 +60,9 @@ fn data_dir() -> PathBuf {
 }
 
 impl JsServeConfig {
-    fn identity(&self) -> Identity {
+    pub(super) fn identity(&self, mode: Mode) -> Identity {
         Identity {
+            mode,
             version: self.serverless_package_version.clone(),
             envoy_version: self.version,
             client_endpoint: self.serverless_client_endpoint.clone(),
@@ -69,17 +71,18 @@ impl JsServeConfig {
         }
     }
 
-    fn embedded(&self) -> EmbeddedConfig {
+    fn embedded(&self, mode: Mode) -> EmbeddedConfig {
         let mut options = EmbeddedOptions::new(data_dir());
         options.namespace.clone_from(&self.namespace);
         options.pool_name.clone_from(&self.pool_name);
         options.token.clone_from(&self.token);
         options.region = super::embedded::region();
-        options.inspector_in_runtime = self.handle_inspector_http_in_runtime.unwrap_or(false);
+        let in_runtime = self.handle_inspector_http_in_runtime;
+        options.inspector_in_runtime = in_runtime.unwrap_or(mode == Mode::Serverless);
         EmbeddedConfig {
             options,
             manual_clock: None,
-            identity: self.identity(),
+            identity: self.identity(mode),
         }
     }
 
@@ -114,11 +117,17 @@ async fn check_endpoint(config: &JsServeConfig, endpoint: &Endpoint) -> Result<(
 }
 
 impl Registry {
-    async fn begin_serving(self: &Arc<Self>, config: JsServeConfig, bridge: Bridge) -> Result<()> {
+    /// Opens the host and the port at which clients expect the engine.
+    pub(super) async fn begin_serving(
+        self: &Arc<Self>,
+        config: &JsServeConfig,
+        mode: Mode,
+        bridge: Bridge,
+    ) -> Result<()> {
         let endpoint = Endpoint::parse(&config.endpoint)?;
         let listen = config.listen(&endpoint)?;
-        check_endpoint(&config, &endpoint).await?;
-        let embedded = self.prepare_embedded(config.embedded()).await?;
+        check_endpoint(config, &endpoint).await?;
+        let embedded = self.prepare_embedded(config.embedded(mode)).await?;
         self.listening.claim()?;
         match embedded.host.listen(listen).await {
             Ok(listener) => self.listening.fill(Some((listener, bridge.clone()))),
@@ -136,7 +145,7 @@ impl Registry {
     /// Pending until the registry is shut down. One that could not start never
     /// serves, and whoever waits for it hears so.
     async fn serve(self: Arc<Self>, config: JsServeConfig, bridge: Bridge) -> Result<()> {
-        if let Err(error) = self.begin_serving(config, bridge).await {
+        if let Err(error) = self.begin_serving(&config, Mode::Standing, bridge).await {
             self.board.finish_shutdown();
             return Err(error);
         }
@@ -158,9 +167,9 @@ impl CoreRegistry {
         enter(&env, |scope| {
             let bridge = scope.bridge().clone();
             // Taken now, so that a second call in the same tick is refused.
-            let begun = registry.board.begin_start();
+            let begun = registry.board.begin_start(Mode::Standing);
             if begun.is_ok() {
-                registry.remember(config.identity());
+                registry.remember(config.identity(Mode::Standing));
             }
             promise(scope, async move {
                 begun?;

@@ -52,6 +52,7 @@ export type LocalSocketEvent =
 export interface NativeLocalRequest {
   method: string;
   path: string;
+  anyPath?: boolean;
   /** Names and values in turn. */
   headers: string[];
   streams?: boolean;

@@ -28,6 +28,8 @@ export interface RegistryConfigInput<A extends Record<string, AnyActorDefinition
   maxIncomingMessageSize?: number;
   /** Bytes of one outgoing message. Default 1,048,576. */
   maxOutgoingMessageSize?: number;
+  /** `basePath` of `handler()`. Default `/api/rivet`. */
+  serverless?: { basePath?: string };
   logging?: { level?: LogLevel; baseLogger?: ActorLogger };
   /** A Rivet Engine to join. Default: `RIVET_ENGINE`, `RIVET_ENDPOINT`, then none. */
   endpoint?: string;
@@ -47,6 +49,8 @@ export interface RegistryConfig {
   readonly host: string;
   readonly port: number;
   readonly region: string | undefined;
+  /** Taken off the paths that `handler()` gets; begins with a slash and ends with none. */
+  readonly basePath: string;
   /** Bounds that native code knows the defaults of. */
   readonly limits: Partial<Record<(typeof LIMITS)[number], number>>;
   readonly maxIncomingMessageSize: number | undefined;
@@ -72,6 +76,7 @@ const KNOWN: readonly string[] = [
   "port",
   "maxIncomingMessageSize",
   "maxOutgoingMessageSize",
+  "serverless",
   "logging",
   "endpoint",
   "token",
@@ -90,7 +95,6 @@ const PORTED: readonly string[] = [
   "httpPort",
   "noWelcome",
   "runtime",
-  "serverless",
   "shutdown",
   "sqlite",
   "startEngine",
@@ -105,6 +109,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export const DEFAULT_DATA_DIR = ".greenroom";
 const DEFAULT_HOST = "127.0.0.1";
 const DEFAULT_PORT = 6420;
+const DEFAULT_BASE_PATH = "/api/rivet";
 
 export function registryConfig(input: object, env: Environment = process.env): RegistryConfig {
   rejectUnknown(input, [...KNOWN, ...PORTED], "", invalidOption);
@@ -122,6 +127,7 @@ export function registryConfig(input: object, env: Environment = process.env): R
     port:
       checkPort("port", given.port) ?? portFrom(env, "GREENROOM_PORT") ?? portFrom(env, "RIVET_PORT") ?? DEFAULT_PORT,
     region: nonEmpty(env.RIVET_REGION),
+    basePath: basePath(given.serverless?.basePath ?? DEFAULT_BASE_PATH),
     limits: Object.fromEntries(LIMITS.filter((name) => given[name] !== undefined).map((name) => [name, given[name]])),
     maxIncomingMessageSize: given.maxIncomingMessageSize,
     maxOutgoingMessageSize: given.maxOutgoingMessageSize,
@@ -144,6 +150,13 @@ function engineEndpoint(endpoint: string | undefined, env: Environment): string 
   }
   if (endpoint === undefined) return undefined;
   return isLoopback(parseEndpoint(endpoint).host) ? undefined : endpoint;
+}
+
+function basePath(path: string): string {
+  if (typeof path !== "string" || !path.startsWith("/")) {
+    throw invalidOption("serverless.basePath", "must begin with a slash");
+  }
+  return path.replace(/\/+$/, "");
 }
 
 function portFrom(env: Environment, name: string): number | undefined {

@@ -7,17 +7,20 @@ import type { NativeResponseBody } from "../native/request-types";
 const BODILESS: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 const MAX_CHUNK = 64 * 1024;
 
-/** Sends a request to a gateway path; `headers` are those of the request and the gateway's. */
+/**
+ * Sends a request to a gateway path, or with `anyPath` to whatever the port has;
+ * `headers` are those of the request and the gateway's.
+ */
 export async function localFetch(
   registry: NativeRegistry,
   request: Request,
-  path: string,
-  headers: Headers,
+  { path, headers, anyPath = false }: { path: string; headers: Headers; anyPath?: boolean },
 ): Promise<Response> {
   request.signal.throwIfAborted();
   const head: NativeLocalRequest = {
     method: request.method,
     path,
+    anyPath,
     headers: [...headers].flat(),
     streams: request.body !== null,
   };

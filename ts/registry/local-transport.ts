@@ -86,7 +86,10 @@ export class LocalTransport implements Transport {
   async fetch(target: Target, request: Request, options: CallOptions): Promise<Response> {
     const registry = await this.#open();
     const { path, headers } = rawRequest(request, gatewayHeaders(HERE, NO_HEADERS, options));
-    const response = await localFetch(registry, request, await this.#path(target, path, options.signal), headers);
+    const response = await localFetch(registry, request, {
+      path: await this.#path(target, path, options.signal),
+      headers,
+    });
     return refusalOrResponse(response, target, this.#json);
   }
 

@@ -21,6 +21,7 @@ import {
   registryConfig,
 } from "./config";
 import { actorTypes, EmbeddedHost } from "./embedded";
+import { localFetch } from "./local-fetch";
 import { LocalTransport } from "./local-transport";
 
 export type Actors = Record<string, AnyActorDefinition>;
@@ -52,6 +53,11 @@ export interface RegistryDeps {
 
 /** @internal The host behind a registry, for the test kit. */
 export let hostOf: (registry: Registry<any>) => EmbeddedHost;
+
+function belowBase(base: string, pathname: string): string {
+  if (pathname === base) return "/";
+  return pathname.startsWith(`${base}/`) ? pathname.slice(base.length) : pathname;
+}
 
 export class Registry<A extends Actors> implements RegistryLike {
   readonly config: RegistryConfigInput<A>;
@@ -144,14 +150,24 @@ export class Registry<A extends Actors> implements RegistryLike {
     await this.#host.shutdown();
   }
 
-  /** A fetch handler for serverless platforms. Comes with a later version. */
-  async handler(_request: Request): Promise<Response> {
-    throw notConfigured("serverless handler", "It comes with a later version; use listen().");
+  /**
+   * Answers a Web `Request` as the listener would, without a port: mount it in Hono,
+   * Next.js or any server that speaks fetch. The base path (`/api/rivet`) is taken
+   * off; other paths are taken as they are. Bodies stream both ways, and the
+   * request's signal cancels. WebSockets do not come as requests: clients that
+   * connect need {@link listen}.
+   */
+  async handler(request: Request): Promise<Response> {
+    this.#requireEmbedded();
+    const { pathname, search } = new URL(request.url);
+    const path = belowBase(this.#settings.basePath, pathname) + search;
+    const registry = await this.#host.open();
+    return localFetch(registry, request, { path, headers: request.headers, anyPath: true });
   }
 
-  /** An object with a fetch handler, for `export default`. Comes with a later version. */
+  /** An object with {@link handler} as its `fetch`, for `export default`. */
   serve(): ServerlessHandler {
-    throw notConfigured("serverless handler", "It comes with a later version; use listen().");
+    return { fetch: (request) => this.handler(request) };
   }
 
   async #listen(options: ListenOptions): Promise<Listener> {

@@ -198,6 +198,8 @@ codes! {
     PROTOCOL_INVALID_PERSISTED_DATA = row("protocol", "invalid_persisted_data", "Invalid persisted {label}: {reason}");
     PROTOCOL_UNSUPPORTED_ENCODING = row("protocol", "unsupported_encoding", "Unsupported protocol encoding '{encoding}'.");
     REQUEST_INVALID = row("request", "invalid", "Invalid request: {reason}").http(400);
+    CONFIG_ENDPOINT_MISMATCH = row("config", "endpoint_mismatch", "Endpoint mismatch: expected \"{expected}\", received \"{received}\"").http(400);
+    CONFIG_NAMESPACE_MISMATCH = row("config", "namespace_mismatch", "Namespace mismatch: expected \"{expected}\", received \"{received}\"").http(400);
     AUTH_FORBIDDEN = row("auth", "forbidden", "Forbidden").public(403, 403);
     USER_ERROR = row("user", "user_error", "User error").public(400, 500);
 
@@ -241,6 +243,12 @@ codes! {
     // Inspector.
     INSPECTOR_UNAUTHORIZED = row("inspector", "unauthorized", "Inspector request requires a valid bearer token").http(401).close(1008);
     INSPECTOR_INVALID_REQUEST = row("inspector", "invalid_request", "Invalid inspector request {field}: {reason}").http(400);
+
+    INSPECTOR_INVALID_PROTOCOL_VERSION = row("inspector", "invalid_protocol_version", "Inspector protocol version is not supported").http(400).close(1002);
+    INSPECTOR_INIT_ERROR = row("inspector", "init_error", "Inspector could not read the actor");
+    INSPECTOR_CUSTOM_TAB_NOT_FOUND = row("inspector", "custom_tab_not_found", "Inspector custom tab id was not registered on this actor").http(404);
+    INSPECTOR_CUSTOM_TAB_ASSET_NOT_FOUND = row("inspector", "custom_tab_asset_not_found", "Inspector custom tab has no such file").http(404);
+    INSPECTOR_UI_ASSET_NOT_FOUND = row("inspector", "ui_asset_not_found", "Inspector user interface is not part of this host").http(404);
 
     // Runtime socket.
     RUNTIME_SOCKET_NOT_ENABLED = row("actor_runtime_socket", "not_enabled", "Experimental Actor Runtime Socket is not enabled for this actor.").public(400, 500);

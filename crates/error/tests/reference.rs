@@ -50,6 +50,10 @@ const GROUPS: &[(&str, &str)] = &[
     ("inspector", "The inspector"),
     ("actor_runtime_socket", "The actor runtime socket"),
     ("engine", "The endpoint of a served registry"),
+    (
+        "config",
+        "What an engine says of itself, beside the configuration",
+    ),
     ("host", "The embedded host: data directory and listener"),
     ("registry", "The registry"),
 ];

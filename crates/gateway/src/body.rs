@@ -196,6 +196,12 @@ impl ReplyBody {
         })
     }
 
+    /// A body of somebody else's making, as its chunks come. The guard fires if it is
+    /// not read to its end.
+    pub fn channel(chunks: BodyStream, abandoned: DropGuard) -> Self {
+        Self::stream(chunks, None, (abandoned, None))
+    }
+
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.0, Kind::Whole { .. })
     }

@@ -7,13 +7,14 @@
 //!
 //! This crate owns routes, encodings, message limits, statuses and the
 //! `x-rivet-actor*` headers. It knows no listener, no directory of actors, no
-//! CORS and no endpoint API, and it starts no task: everything runs inside the
-//! future of the request.
+//! CORS and no endpoint API, and it starts no task: everything but the reading of
+//! static files runs inside the future of the request.
 #![forbid(unsafe_code)]
 
 mod action;
 mod body;
 pub mod connect;
+pub mod files;
 mod head;
 mod live;
 mod queue;

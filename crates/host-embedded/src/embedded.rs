@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use bytes::Bytes;
 use greenroom_core::{
@@ -22,7 +23,7 @@ use uuid::Uuid;
 use crate::alarm::AlarmBell;
 use crate::data_dir::DataDir;
 use crate::directory::Directory;
-use crate::options::EmbeddedOptions;
+use crate::options::{DEFAULT_NAMESPACE, EmbeddedOptions};
 use crate::ready::Seeker;
 use crate::residents::Residents;
 use crate::shared::{DataDirSlot, Shared, Stage};
@@ -91,6 +92,7 @@ impl EmbeddedHost {
             ports: Mutex::default(),
             sockets: Sockets::new(options.sockets),
             namespace_id: ActorId::from_parts(NAMESPACE_UUID, LOCAL_DATACENTER),
+            namespace_made: AtomicBool::new(options.namespace == DEFAULT_NAMESPACE),
             envoy_key: Uuid::new_v4(),
             opened_ms: options.clock.now_ms(),
             endpoint: RwLock::new(endpoint),

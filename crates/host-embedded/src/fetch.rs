@@ -14,10 +14,16 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use crate::embedded::EmbeddedHost;
-use crate::http::ask;
+use crate::http::{answer_here, ask};
 
 /// Chunks of a response that may wait for their reader.
 const CHUNKS_MAX: usize = 16;
+
+/// How much of the port a request of this process sees.
+enum Reach {
+    Actors,
+    Everything,
+}
 
 impl EmbeddedHost {
     /// Answers a request whose `uri` is a gateway path. What the port would answer
@@ -30,10 +36,27 @@ impl EmbeddedHost {
     /// `protocol/invalid_http_request` for what HTTP cannot say;
     /// `registry/shut_down`.
     pub async fn fetch(&self, request: Request) -> Result<Response> {
+        self.fetch_from(Reach::Actors, request).await
+    }
+
+    /// As [`fetch`](Self::fetch), for any path of the port: the endpoint API answers,
+    /// too, and browsers are told who may call.
+    ///
+    /// # Errors
+    /// As [`fetch`](Self::fetch).
+    pub async fn fetch_any(&self, request: Request) -> Result<Response> {
+        self.fetch_from(Reach::Everything, request).await
+    }
+
+    async fn fetch_from(&self, reach: Reach, request: Request) -> Result<Response> {
         let shared = self.shared();
         shared.check_open()?;
         let cancelled = request.cancelled.clone();
-        let reply = ask(shared, http_request(request)?).await;
+        let request = http_request(request)?;
+        let reply = match reach {
+            Reach::Actors => ask(shared, request).await,
+            Reach::Everything => answer_here(shared, request).await,
+        };
         let (head, body) = reply.into_parts();
         let headers = head.headers.iter();
         let headers = headers.map(|(name, value)| {

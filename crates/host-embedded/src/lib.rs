@@ -31,7 +31,7 @@ mod transfer;
 mod trouble;
 
 pub use embedded::EmbeddedHost;
-pub use http::{DEFAULT_PORT, ListenOptions, Listener};
+pub use http::{Answering, AppRequest, CorsRequest, DEFAULT_PORT, ListenOptions, Listener, WebApp};
 pub use options::{DEFAULT_NAMESPACE, DEFAULT_POOL, EmbeddedOptions};
 pub use probe::{Occupant, probe};
 pub use sockets::{LocalSocket, LocalSocketEvent, SocketLimits};

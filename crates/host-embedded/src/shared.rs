@@ -3,6 +3,7 @@
 //! Owns nothing that runs by itself; the files beside this one add behaviour in
 //! `impl Shared` blocks, one subject each.
 
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Weak};
 
 use greenroom_core::{ClientEndpoint, Clock, RegistryDispatcher};
@@ -49,6 +50,8 @@ pub(crate) struct Shared {
     pub(crate) sockets: Arc<Sockets>,
     /// Names the namespace; the same every time.
     pub(crate) namespace_id: ActorId,
+    /// Whether somebody asked for the namespace to be made: it takes one answer.
+    pub(crate) namespace_made: AtomicBool,
     /// Names this run of the process to whoever looks at clusters.
     pub(crate) envoy_key: Uuid,
     pub(crate) opened_ms: i64,

@@ -1,5 +1,7 @@
 //! This host as a cluster of one: one namespace, one datacenter, one envoy.
 
+use std::sync::atomic::Ordering;
+
 use greenroom_error::{Error, Result, code};
 use greenroom_gateway::COMPATIBLE_VERSION;
 use http::{HeaderMap, Method};
@@ -81,7 +83,13 @@ pub(super) struct NamespaceBody {
     _display_name: Option<String>,
 }
 
+/// The namespace of the options is there from the start; programs that make theirs
+/// before they use it are told that they did, once.
 pub(super) fn create_namespace(shared: &Shared, body: NamespaceBody) -> Result<Value> {
+    let ours = body.name == shared.options.namespace;
+    if ours && !shared.namespace_made.swap(true, Ordering::Relaxed) {
+        return Ok(json!({ "namespace": namespace(shared) }));
+    }
     if shared.knows_namespace(&body.name) {
         return Err(Error::new(&code::NAMESPACE_NAME_NOT_UNIQUE));
     }

@@ -24,7 +24,12 @@ pub(super) async fn serve(door: Door, stream: TcpStream, options: ListenOptions)
     let stream = StallGuard::new(stream, clock.clone(), options.stall_timeout);
     let service = service_fn(|request| {
         let door = door.clone();
-        async move { Ok::<_, Infallible>(service::respond(&door, request).await) }
+        async move {
+            Ok::<_, Infallible>(match door.app() {
+                Some(app) => app.respond(request).await,
+                None => service::respond(&door, request).await,
+            })
+        }
     });
     let mut builder = http1::Builder::new();
     builder

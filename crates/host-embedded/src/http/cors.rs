@@ -15,14 +15,14 @@ const TRUE: HeaderValue = HeaderValue::from_static("true");
 
 /// What a request says that its answer depends on.
 #[derive(Clone, Debug, Default)]
-pub(super) struct CorsRequest {
+pub struct CorsRequest {
     origin: Option<HeaderValue>,
     method: Option<HeaderValue>,
     headers: Option<HeaderValue>,
 }
 
 impl CorsRequest {
-    pub(super) fn read(headers: &HeaderMap) -> Self {
+    pub fn read(headers: &HeaderMap) -> Self {
         let get = |name| headers.get(name).cloned();
         Self {
             origin: get(ORIGIN),
@@ -32,7 +32,7 @@ impl CorsRequest {
     }
 
     /// On every answer of an actor, or of the way to one.
-    pub(super) fn stamp_gateway(&self, reply: &mut HeaderMap) {
+    pub fn stamp_gateway(&self, reply: &mut HeaderMap) {
         if self.origin.is_some() {
             // Joins what user code says its answer varies by.
             reply.append(VARY, HeaderValue::from_static("Origin"));
@@ -44,7 +44,7 @@ impl CorsRequest {
     }
 
     /// On the answer to a preflight of a request for an actor.
-    pub(super) fn stamp_gateway_preflight(&self, reply: &mut HeaderMap) {
+    pub fn stamp_gateway_preflight(&self, reply: &mut HeaderMap) {
         self.stamp_gateway(reply);
         reply.insert(
             ACCESS_CONTROL_ALLOW_METHODS,

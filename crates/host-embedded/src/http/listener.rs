@@ -14,6 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::app::WebApp;
 use super::connection;
 use super::options::ListenOptions;
 use crate::embedded::EmbeddedHost;
@@ -28,6 +29,8 @@ pub struct Listener(Arc<Port>);
 pub(crate) struct Port {
     addr: SocketAddr,
     url: String,
+    /// Who answers, if not the actors.
+    app: Option<Arc<dyn WebApp>>,
     pub(crate) close_timeout: Duration,
     /// Fires when no more connections are to be accepted.
     stopping: CancellationToken,
@@ -58,12 +61,41 @@ impl EmbeddedHost {
     /// `host/port_unavailable`; `registry/shut_down`.
     pub async fn listen(&self, options: ListenOptions) -> Result<Listener> {
         let shared = self.shared();
+        let listener = self.open_port(options, None).await?;
+        shared
+            .endpoint
+            .write()
+            .url
+            .get_or_insert_with(|| listener.url().to_owned());
+        Ok(listener)
+    }
+
+    /// Opens a port at which `app` answers instead of the actors. It closes with the
+    /// host, like any other.
+    ///
+    /// # Errors
+    /// As [`listen`](Self::listen).
+    pub async fn listen_app(
+        &self,
+        options: ListenOptions,
+        app: Arc<dyn WebApp>,
+    ) -> Result<Listener> {
+        self.open_port(options, Some(app)).await
+    }
+
+    async fn open_port(
+        &self,
+        options: ListenOptions,
+        app: Option<Arc<dyn WebApp>>,
+    ) -> Result<Listener> {
+        let shared = self.shared();
         shared.check_open()?;
         let sockets = bind(&options).await?;
         let addr = local_addr(&sockets)?;
         let port = Arc::new(Port {
             addr,
             url: format!("http://{}", printable(addr)),
+            app,
             close_timeout: options.close_timeout,
             stopping: CancellationToken::new(),
             closing: CancellationToken::new(),
@@ -77,11 +109,6 @@ impl EmbeddedHost {
             closing.cancel();
         };
         port.tasks.spawn_on(accepting, &shared.runtime);
-        shared
-            .endpoint
-            .write()
-            .url
-            .get_or_insert_with(|| port.url.clone());
         shared.ports.lock().push(Arc::clone(&port));
         Ok(Listener(port))
     }
@@ -193,6 +220,10 @@ pub(super) struct Door {
 }
 
 impl Door {
+    pub(super) fn app(&self) -> Option<&dyn WebApp> {
+        self.port.app.as_deref()
+    }
+
     /// Where a socket that came in here is from.
     pub(super) fn origin(&self) -> Origin {
         Origin {

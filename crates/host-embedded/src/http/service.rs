@@ -31,44 +31,69 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Display,
 {
-    let shared = &*door.shared;
     let ray_id = RayId::from_header(bytes(request.headers(), &RAY_ID));
     let cors = CorsRequest::read(request.headers());
-    let path_and_query = path_and_query(request.uri()).to_owned();
-    let mut reply = if let Some(mut reply) = upgrade::accept(door, &mut request, &ray_id) {
-        cors.stamp_gateway(reply.headers_mut());
-        reply
-    } else if is_preflight_of_an_actor(&request, &path_and_query) {
-        let mut reply = HttpReply::new(ReplyBody::empty());
-        *reply.status_mut() = StatusCode::NO_CONTENT;
-        cors.stamp_gateway_preflight(reply.headers_mut());
-        reply
-    } else {
-        match actor_route(request.headers(), &path_and_query) {
-            Ok(Some(route)) => {
-                let mut reply = ask_actor(shared, request, route, &ray_id).await;
-                cors.stamp_gateway(reply.headers_mut());
-                reply
-            }
-            Ok(None) => {
-                let is_preflight = request.method() == Method::OPTIONS;
-                let mut reply = api::respond(shared, request).await;
-                match is_preflight {
-                    true => cors.stamp_api_preflight(reply.headers_mut()),
-                    false => cors.stamp_api(reply.headers_mut()),
-                }
-                reply
-            }
-            Err(error) => {
-                let mut reply = refuse(shared, request, &error).await;
-                cors.stamp_gateway(reply.headers_mut());
-                reply
-            }
+    let mut reply = match upgrade::accept(door, &mut request, &ray_id) {
+        Some(mut reply) => {
+            cors.stamp_gateway(reply.headers_mut());
+            reply
         }
+        None => answer(&door.shared, request, &cors, &ray_id).await,
     };
+    name_ray(&mut reply, &ray_id);
+    reply
+}
+
+/// Answers a request of this process as the port would, but for WebSockets.
+pub(crate) async fn answer_here<B>(shared: &Shared, request: Request<B>) -> HttpReply
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Display,
+{
+    let ray_id = RayId::from_header(bytes(request.headers(), &RAY_ID));
+    let cors = CorsRequest::read(request.headers());
+    let mut reply = answer(shared, request, &cors, &ray_id).await;
+    name_ray(&mut reply, &ray_id);
+    reply
+}
+
+fn name_ray(reply: &mut HttpReply, ray_id: &RayId) {
     if let Ok(ray_id) = HeaderValue::from_str(ray_id.as_str()) {
         reply.headers_mut().insert(RAY_ID, ray_id);
     }
+}
+
+async fn answer<B>(
+    shared: &Shared,
+    request: Request<B>,
+    cors: &CorsRequest,
+    ray_id: &RayId,
+) -> HttpReply
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Display,
+{
+    let path_and_query = path_and_query(request.uri()).to_owned();
+    if is_preflight_of_an_actor(&request, &path_and_query) {
+        let mut reply = HttpReply::new(ReplyBody::empty());
+        *reply.status_mut() = StatusCode::NO_CONTENT;
+        cors.stamp_gateway_preflight(reply.headers_mut());
+        return reply;
+    }
+    let mut reply = match actor_route(request.headers(), &path_and_query) {
+        Ok(Some(route)) => ask_actor(shared, request, route, ray_id).await,
+        Ok(None) => {
+            let is_preflight = request.method() == Method::OPTIONS;
+            let mut reply = api::respond(shared, request).await;
+            match is_preflight {
+                true => cors.stamp_api_preflight(reply.headers_mut()),
+                false => cors.stamp_api(reply.headers_mut()),
+            }
+            return reply;
+        }
+        Err(error) => refuse(shared, request, &error).await,
+    };
+    cors.stamp_gateway(reply.headers_mut());
     reply
 }
 

@@ -266,6 +266,19 @@ describe("a cron job", () => {
     expect(fired).toBe(12);
   });
 
+  test("is like a single schedule that each wake sets again: one beat a second", async () => {
+    const beats: number[] = [];
+    const pulse = actor({
+      options: { sleepTimeout: 100 },
+      onWake: (c) => void c.schedule.after(SECOND, "beat"),
+      actions: { beat: (_c, { scheduledAt }) => void beats.push(scheduledAt - START), start: () => {} },
+    });
+    const { client, advance } = timed({ pulse });
+    await client.pulse.getOrCreate("a").start();
+    await advance(30 * SECOND);
+    expect(beats).toEqual(Array.from({ length: 30 }, (_, i) => (i + 1) * SECOND));
+  });
+
   test("fires once for what it missed, and keeps its phase", async () => {
     const dataDir = temporaryFolder();
     const first = timed({ diary }, { dataDir });
@@ -338,6 +351,28 @@ describe("a cron job", () => {
       result: "error",
       error: { group: "schedule", code: "interrupted" },
     });
+  });
+
+  test("finds the clock standing still while its actor wakes, fires and sleeps again", async () => {
+    const moved: number[] = [];
+    const fired: number[] = [];
+    const shop = actor({
+      onSleep: async (c) => {
+        const before = kit.now();
+        await c.kv.put("slept", "yes");
+        await c.saveState({ immediate: true });
+        moved.push(kit.now() - before);
+      },
+      actions: {
+        set: (c) => c.cron.every({ name: "daily", interval: DAY, action: "tick" }),
+        tick: (_c, { scheduledAt }) => void fired.push(scheduledAt),
+      },
+    });
+    const kit = timed({ shop });
+    await kit.client.shop.getOrCreate("a").set();
+    await kit.advance(60 * DAY + HOUR);
+    expect(fired).toEqual(Array.from({ length: 60 }, (_, day) => START + (day + 1) * DAY));
+    expect(moved).toEqual(Array.from({ length: 61 }, () => 0));
   });
 
   test("runs a year in order, in little time", async () => {

@@ -20,6 +20,7 @@ const NAMES = [
   "queue",
   "wake",
   "alarm",
+  "cron-year",
   "memory",
   "many-sockets",
 ];

@@ -50,12 +50,21 @@ where
     runtime().spawn(future)
 }
 
-/// True while every worker is parked and no task waits for one. A moment's truth
-/// unless it is asked on a thread that alone could wake them.
-pub(crate) fn is_idle() -> bool {
+/// How often the workers have woken and lain down, if every one is down now and no
+/// task waits for one; else `None`. The same answer twice means that none stirred
+/// in between.
+pub(crate) fn idle_turns() -> Option<u64> {
     let metrics = runtime().metrics();
-    let parked = |worker| metrics.worker_park_unpark_count(worker) % 2 == 1;
-    metrics.global_queue_depth() == 0 && (0..metrics.num_workers()).all(parked)
+    let mut turns = 0;
+    for worker in 0..metrics.num_workers() {
+        let count = metrics.worker_park_unpark_count(worker);
+        // Odd while it is parked.
+        if count.is_multiple_of(2) {
+            return None;
+        }
+        turns += count;
+    }
+    (metrics.global_queue_depth() == 0).then_some(turns)
 }
 
 /// Takes a future's first step here and now, on the caller's thread. What callers

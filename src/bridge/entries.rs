@@ -35,6 +35,7 @@ pub(super) extern "C" fn on_wake(
     };
     for job in side.bridge().take(BATCH_MAX) {
         guarded(env, &side, job);
+        side.bridge().done();
     }
 }
 

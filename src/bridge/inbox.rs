@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use napi::sys;
 use parking_lot::Mutex;
@@ -26,6 +26,8 @@ struct Inner {
     /// Numbers calls of user callbacks; 0 is never given out.
     next_id: AtomicU64,
     closed: CancellationToken,
+    /// Jobs that were taken and have not run to their end.
+    taken: AtomicUsize,
 }
 
 struct Inbox {
@@ -53,6 +55,7 @@ impl Bridge {
             }),
             next_id: AtomicU64::new(1),
             closed: CancellationToken::new(),
+            taken: AtomicUsize::new(0),
         }))
     }
 
@@ -81,21 +84,28 @@ impl Bridge {
     }
 
     /// Takes what is queued, at most `max`; more is left for another wake-up.
+    /// [`Bridge::done`] must follow for each job.
     pub(super) fn take(&self, max: usize) -> VecDeque<Job> {
         let mut inbox = self.0.inbox.lock();
         inbox.scheduled = false;
-        if inbox.jobs.len() <= max {
-            return std::mem::take(&mut inbox.jobs);
-        }
-        let later = inbox.jobs.split_off(max);
+        let count = inbox.jobs.len().min(max);
+        let later = inbox.jobs.split_off(count);
         let now = std::mem::replace(&mut inbox.jobs, later);
-        inbox.schedule();
+        if !inbox.jobs.is_empty() {
+            inbox.schedule();
+        }
+        self.0.taken.fetch_add(count, Ordering::Relaxed);
         now
     }
 
-    /// True while nothing is queued.
+    /// A job that was taken has run.
+    pub(super) fn done(&self) {
+        self.0.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// True while there is no job but the one that asks.
     pub(crate) fn is_idle(&self) -> bool {
-        self.0.inbox.lock().jobs.is_empty()
+        self.0.taken.load(Ordering::Relaxed) <= 1 && self.0.inbox.lock().jobs.is_empty()
     }
 
     /// The environment is closing (B1). What is queued is dropped.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use greenroom_core::{ActorFactory, Clock, ManualClock};
 use greenroom_error::{Error, Result};
 use greenroom_host_embedded::{EmbeddedHost, EmbeddedOptions};
+use greenroom_store::Disk;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use serde_json::{Value as Json, json};
@@ -134,6 +135,8 @@ impl TryFrom<JsEmbeddedConfig> for Config {
                 };
                 let (clock, manual) = Clock::manual(start);
                 options.clock = clock;
+                // Its crashes are those of a process, which need no sync.
+                options.store.disk = Disk::unsynced()?;
                 manual_clock = Some(manual);
             }
             Some(other) => {

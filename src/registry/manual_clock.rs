@@ -17,8 +17,9 @@ use crate::{numbers, runtime};
 /// Turns of the JavaScript thread that must find everything at rest in a row: what
 /// one turn leaves to the next (microtasks, `setImmediate`) gets its chance.
 const QUIET_TURNS: u32 = 2;
-/// Turns without a pause; more of them wait for a disk or for other work.
-const EAGER_TURNS: u32 = 20;
+/// Turns without a pause, some milliseconds; more of them wait for a disk or for
+/// other work.
+const EAGER_TURNS: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(1);
 /// After so many pauses the clock goes on whatever is under way, such as a socket's
 /// traffic.
@@ -74,17 +75,26 @@ fn look(host: EmbeddedHost, bridge: Bridge, turns: u32, answer: oneshot::Sender<
     bridge.clone().post(move |_| {
         // The worker that asked may not have lain down yet.
         let mut patience = 100;
-        while !runtime::is_idle() && patience > 0 {
+        while runtime::idle_turns().is_none() && patience > 0 {
             std::thread::yield_now();
             patience -= 1;
         }
-        let at_rest = !host.is_writing() && bridge.is_idle() && runtime::is_idle();
+        let at_rest = is_at_rest(&host, &bridge);
         if at_rest && turns > 1 {
             return look(host, bridge, turns - 1, answer);
         }
         // Whoever asked may have gone.
         let _ = answer.send(at_rest);
     });
+}
+
+/// Only workers, storage and this thread give each other work, and this thread is
+/// here. Workers that did not stir while storage was seen idle cannot have handed
+/// it anything since; without that, work could slip from one to the other between
+/// two looks.
+fn is_at_rest(host: &EmbeddedHost, bridge: &Bridge) -> bool {
+    let before = runtime::idle_turns();
+    before.is_some() && !host.is_writing() && bridge.is_idle() && runtime::idle_turns() == before
 }
 
 #[napi]

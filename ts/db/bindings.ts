@@ -7,7 +7,7 @@ import type { SqliteBindings, SqlValue } from "./types";
 /** Bindings in the order of their placeholders. */
 export function bindParams(sql: string, bindings: SqliteBindings | undefined): SqlValue[] | undefined {
   if (bindings === undefined) return undefined;
-  if (Array.isArray(bindings)) return bindings.map((value, index) => bindable(`?${index + 1}`, value));
+  if (Array.isArray(bindings)) return bindings.map((value, index) => bindable(index, value));
   return placeholderNames(sql).map((token) => {
     const name = [token, token.slice(1), `:${token.slice(1)}`, `@${token.slice(1)}`, `$${token.slice(1)}`].find(
       (candidate) => Object.hasOwn(bindings, candidate),
@@ -27,8 +27,11 @@ export function bindingsOf(args: unknown[]): SqliteBindings | undefined {
   return args.length === 1 && isPlainObject(first) ? first : args;
 }
 
-/** Native code takes these as they are; what has no place in SQLite is refused. */
-export function bindable(name: string, input: unknown): SqlValue {
+/**
+ * Native code takes these as they are; what has no place in SQLite is refused.
+ * `place` is a name, or a position counted from 0: its name is made for errors only.
+ */
+export function bindable(place: string | number, input: unknown): SqlValue {
   const value = toRaw(input);
   switch (typeof value) {
     case "string":
@@ -38,6 +41,7 @@ export function bindable(name: string, input: unknown): SqlValue {
     case "object":
       if (value === null || value instanceof Uint8Array) return value;
   }
+  const name = typeof place === "number" ? `?${place + 1}` : place;
   throw invalidBinding(name, "must be null, a number, string, bigint or Uint8Array");
 }
 

@@ -111,7 +111,7 @@ function statementMethods(target: SqliteStatements): StatementMethods {
     async get(query: unknown, ...args: unknown[]): Promise<SqlRow | undefined> {
       const { sql, bindings } = callOf(query, args);
       const { columns, values } = await target.raw(sql, bindings);
-      return values.length === 0 ? undefined : toRecord(columns, values.slice(0, columns.length));
+      return values.length === 0 ? undefined : toRecord(columns, values);
     },
     run(query: unknown, ...args: unknown[]) {
       const { sql, bindings } = callOf(query, args);

@@ -109,7 +109,7 @@ export class Statements implements SqliteStatements {
     let count = 0;
     for (const row of rows) {
       count++;
-      for (let at = 0; at < row.length; at++) values.push(bindable(`?${at + 1}`, row[at]));
+      for (let at = 0; at < row.length; at++) values.push(bindable(at, row[at]));
     }
     const { changes, lastInsertRowId } = await this.#call((ms, token) =>
       this.#full("a statement with many rows").repeatValues({ sql, count, values }, ms, token),

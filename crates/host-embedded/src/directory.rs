@@ -81,8 +81,8 @@ impl NewActor {
 pub(crate) struct Directory(store::Directory);
 
 impl Directory {
-    pub(crate) async fn open(path: PathBuf) -> Result<Self> {
-        store::Directory::open(path).await.map(Self)
+    pub(crate) async fn open(disk: store::Disk, path: PathBuf) -> Result<Self> {
+        store::Directory::open_on(disk, path).await.map(Self)
     }
 
     pub(crate) fn is_busy(&self) -> bool {

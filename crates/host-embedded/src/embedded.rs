@@ -68,7 +68,8 @@ impl EmbeddedHost {
         let data_dir = data_dir.await.map_err(|error| {
             Error::internal("opening the data directory panicked").with_source(error)
         })??;
-        let directory = Directory::open(data_dir.directory_path()).await?;
+        let directory =
+            Directory::open(options.store.disk.clone(), data_dir.directory_path()).await?;
         let registry =
             RegistryDispatcher::new(factories, options.clock.clone(), options.region.clone());
         let endpoint = ClientEndpoint {

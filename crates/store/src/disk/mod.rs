@@ -56,13 +56,15 @@ pub enum Verdict {
     /// Half of a write happens, then there is no space left. As `Full` for
     /// other calls.
     Short,
+    /// A sync does not happen and is reported as done. As `Fail` for other calls.
+    Skip,
 }
 
 impl Verdict {
     fn into_result(self) -> io::Result<()> {
         match self {
             Self::Proceed => Ok(()),
-            Self::Fail => Err(io::Error::other("injected failure")),
+            Self::Fail | Self::Skip => Err(io::Error::other("injected failure")),
             Self::Full | Self::Short => Err(io::ErrorKind::StorageFull.into()),
         }
     }
@@ -73,6 +75,16 @@ type Script = dyn Fn(DiskCall<'_>) -> Verdict + Send + Sync;
 impl Disk {
     pub fn real() -> Self {
         Self(None)
+    }
+
+    /// A disk that leaves it to the system when files reach it. What was written
+    /// survives the end of the process, however that comes, but not that of the
+    /// machine; for tests, which it makes fast.
+    pub fn unsynced() -> Result<Self> {
+        Self::scripted(|call| match call.op {
+            DiskOp::Sync | DiskOp::SyncFolder => Verdict::Skip,
+            _ => Verdict::Proceed,
+        })
     }
 
     /// A disk that asks `script` before each call. The script runs on the
@@ -121,8 +133,11 @@ impl Disk {
     }
 
     pub(crate) fn sync_file(&self, file: &File, path: &Path) -> io::Result<()> {
-        self.permit(DiskOp::Sync, path)?;
-        file.sync_data()
+        match self.ask(DiskOp::Sync, path) {
+            Verdict::Proceed => file.sync_data(),
+            Verdict::Skip => Ok(()),
+            failure => failure.into_result(),
+        }
     }
 
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
@@ -132,8 +147,11 @@ impl Disk {
 
     /// Makes the names in a folder durable.
     pub(crate) fn sync_folder(&self, folder: &Path) -> io::Result<()> {
-        self.permit(DiskOp::SyncFolder, folder)?;
-        sync_folder(folder)
+        match self.ask(DiskOp::SyncFolder, folder) {
+            Verdict::Proceed => sync_folder(folder),
+            Verdict::Skip => Ok(()),
+            failure => failure.into_result(),
+        }
     }
 
     /// Deletes a file that may be absent.

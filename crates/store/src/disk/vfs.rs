@@ -238,7 +238,7 @@ unsafe extern "C" fn write(
     unsafe {
         match ask(file, DiskOp::Write) {
             Verdict::Proceed => below!(file.xWrite(bytes, count, offset)),
-            Verdict::Fail => ffi::SQLITE_IOERR_WRITE,
+            Verdict::Fail | Verdict::Skip => ffi::SQLITE_IOERR_WRITE,
             Verdict::Full => ffi::SQLITE_FULL,
             Verdict::Short => {
                 below!(file.xWrite(bytes, count / 2, offset));
@@ -261,10 +261,11 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: ffi::sqlite3_i
 unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: see above.
     unsafe {
-        if ask(file, DiskOp::Sync) != Verdict::Proceed {
-            return ffi::SQLITE_IOERR_FSYNC;
-        }
-        let code = below!(file.xSync(flags));
+        let code = match ask(file, DiskOp::Sync) {
+            Verdict::Proceed => below!(file.xSync(flags)),
+            Verdict::Skip => ffi::SQLITE_OK,
+            _ => return ffi::SQLITE_IOERR_FSYNC,
+        };
         let ours = file.cast::<LayerFile>();
         if std::mem::take(&mut (*ours).syncs_folder)
             && let Some(folder) = (*(*ours).path).parent()

@@ -184,6 +184,22 @@ async fn syncs_are_as_few_as_the_promise_allows() {
     assert_eq!(spent(), 0);
 }
 
+#[tokio::test]
+async fn a_disk_that_is_not_synced_keeps_what_a_process_leaves_behind() {
+    let options = StoreOptions {
+        disk: Disk::unsynced().unwrap(),
+        ..StoreOptions::default()
+    };
+    let fixture = Fixture::with(options);
+    let database = fixture.existing("a", "one").await;
+    database.save(state_only("two")).await.unwrap();
+    database.close().await.unwrap();
+    assert_eq!(stored_state(&database).await.as_deref(), Some("two"));
+    database.close().await.unwrap();
+    // On the real disk, as another process would.
+    drop(inspect(&fixture.path("a")));
+}
+
 async fn directory(folder: &TempDir) -> (Directory, Faults) {
     let (disk, faults) = Disk::with_faults().unwrap();
     let path = folder.path().join("directory.db");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { encode, event, failure, native, stage, temporaryFolder, thrown } from "./addon";
+import { decode, encode, event, failure, native, nothingToSave, stage, temporaryFolder, thrown } from "./addon";
 
 const CLASSES = [
   "ActorContext",
@@ -125,6 +125,21 @@ describe("a registry", () => {
     expect(headers).toEqual({ "content-type": "application/json" });
     return [status, JSON.parse(body.toString()).status];
   };
+
+  test("runs the factory that a name was registered with last", async () => {
+    const registry = new native.CoreRegistry();
+    for (const answer of ["first", "second"]) {
+      const callbacks = { serializeState: () => nothingToSave, actions: { who: () => encode(answer) } };
+      registry.register("thing", new native.NapiActorFactory(callbacks, {}));
+    }
+    await registry.openEmbedded({ dataDir: temporaryFolder() });
+    try {
+      const target = { name: "thing", key: [], method: "getOrCreate" as const };
+      expect(decode(await registry.localAction(target, "who", encode([])))).toBe("second");
+    } finally {
+      await registry.shutdown();
+    }
+  });
 
   test("goes from registering over serving to its end", async () => {
     const registry = new native.CoreRegistry();

@@ -15,7 +15,7 @@ pub mod reply;
 pub mod websocket;
 
 pub use actor::connection::{
-    ConnHandle, ConnTransport, ConnectOptions, HibernationMetadata, OutboundEvent,
+    ConnHandle, ConnTransport, ConnectOptions, FanOut, HibernationMetadata, OutboundEvent, Turn,
 };
 pub use actor::context::ActorContext;
 pub use actor::factory::{ActorEvents, ActorFactory, ActorStart};

@@ -118,7 +118,7 @@ impl ConnTransport for ToClientWay {
                 if frame.message_len() > self.max_bytes {
                     Err(Error::new(&code::MESSAGE_OUTGOING_TOO_LONG))
                 } else {
-                    return self.outbox.push(frame);
+                    return self.outbox.push_as_one_of(event.fan_out(), frame);
                 }
             }
         };

@@ -10,15 +10,17 @@
 //! after all of them, unless the outbox overflowed.
 //! Invariant X2: after a close nothing is added.
 //! Invariant X3: while corked nothing leaves but a close.
+//! Invariant X4: turns of a fan-out are over as soon as the reader looks, whether
+//! or not the client takes what was sent: a slow one holds nobody up.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 
-use futures_util::task::AtomicWaker;
+use greenroom_core::{FanOut, Turn};
 use greenroom_error::{Error, Result, code};
 use greenroom_wire::close_reason;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::frame::WireFrame;
 
@@ -74,7 +76,6 @@ pub struct Outbox(Arc<Shared>);
 struct Shared {
     state: Mutex<State>,
     limits: OutboxLimits,
-    reader: AtomicWaker,
 }
 
 #[derive(Default)]
@@ -84,6 +85,9 @@ struct State {
     corked: bool,
     overflowed: bool,
     farewell: Option<Farewell>,
+    /// The task that takes out, as long as it waits.
+    reader: Option<Waker>,
+    turns: Vec<Turn>,
 }
 
 impl Outbox {
@@ -91,7 +95,6 @@ impl Outbox {
         Self(Arc::new(Shared {
             state: Mutex::default(),
             limits,
-            reader: AtomicWaker::new(),
         }))
     }
 
@@ -101,6 +104,16 @@ impl Outbox {
     /// `connection/not_configured` after a close; `connection/slow_consumer` if
     /// the outbox is full, which closes it.
     pub fn push(&self, frame: WireFrame) -> Result<()> {
+        self.push_as_one_of(None, frame)
+    }
+
+    /// As [`Self::push`], for a frame that many clients get: the reader is woken
+    /// when its turn comes.
+    pub(crate) fn push_as_one_of(
+        &self,
+        fan_out: Option<&Arc<FanOut>>,
+        frame: WireFrame,
+    ) -> Result<()> {
         let mut state = self.0.state.lock();
         if state.farewell.is_some() {
             return Err(Error::with(
@@ -124,8 +137,13 @@ impl Outbox {
             state.frames.push_back(frame);
             Ok(())
         };
-        drop(state);
-        self.0.reader.wake();
+        match (fan_out, &state.reader) {
+            (Some(fan_out), Some(reader)) if pushed.is_ok() => {
+                let turn = fan_out.enlist(reader);
+                state.turns.push(turn);
+            }
+            _ => wake(state),
+        }
         pushed
     }
 
@@ -134,8 +152,10 @@ impl Outbox {
         let mut state = self.0.state.lock();
         if state.farewell.is_none() {
             state.farewell = Some(farewell);
-            drop(state);
-            self.0.reader.wake();
+            // The reader may have looked for the last time.
+            let turns = std::mem::take(&mut state.turns);
+            wake(state);
+            drop(turns);
         }
     }
 
@@ -166,8 +186,7 @@ impl Outbox {
             state.bytes += first.len();
             state.frames.push_front(first);
         }
-        drop(state);
-        self.0.reader.wake();
+        wake(state);
     }
 
     /// Drops what was held back, sends `last` in its place and closes.
@@ -177,8 +196,7 @@ impl Outbox {
         state.bytes = last.len();
         state.frames = VecDeque::from([last]);
         state.farewell = Some(farewell);
-        drop(state);
-        self.0.reader.wake();
+        wake(state);
     }
 
     /// Takes frames of about `batch` bytes: none if nothing waits.
@@ -203,15 +221,31 @@ impl Outbox {
     /// Ready with the farewell once it is said and nothing stands before it.
     /// Otherwise the reader is woken at the next change.
     pub(super) fn poll_farewell(&self, cx: &mut Context<'_>) -> Poll<Farewell> {
-        // Registered before the look, so no change is missed.
-        self.0.reader.register(cx.waker());
-        let state = self.0.state.lock();
-        match &state.farewell {
-            Some(farewell) if state.frames.is_empty() || state.corked => {
-                Poll::Ready(farewell.clone())
+        let mut state = self.0.state.lock();
+        let turns = std::mem::take(&mut state.turns);
+        let farewell = match &state.farewell {
+            Some(farewell) if state.frames.is_empty() || state.corked => Some(farewell.clone()),
+            _ => None,
+        };
+        if farewell.is_none() {
+            match &mut state.reader {
+                Some(reader) => reader.clone_from(cx.waker()),
+                reader => *reader = Some(cx.waker().clone()),
             }
-            _ => Poll::Pending,
         }
+        drop(state);
+        // They wake others, so not under the lock.
+        drop(turns);
+        farewell.map_or(Poll::Pending, Poll::Ready)
+    }
+}
+
+/// Wakes the reader, without the lock.
+fn wake(mut state: MutexGuard<'_, State>) {
+    let reader = state.reader.take();
+    drop(state);
+    if let Some(reader) = reader {
+        reader.wake();
     }
 }
 
@@ -219,102 +253,4 @@ impl Outbox {
 const KEPT_SLOTS: usize = 16;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn frame(text: &'static str) -> WireFrame {
-        WireFrame::new(bytes::Bytes::from_static(text.as_bytes()), false)
-    }
-
-    fn drain(outbox: &Outbox) -> Vec<WireFrame> {
-        let mut out = Vec::new();
-        outbox.take(usize::MAX, |frame| out.push(frame));
-        out
-    }
-
-    fn farewell(outbox: &Outbox) -> Option<Farewell> {
-        let mut cx = Context::from_waker(std::task::Waker::noop());
-        match outbox.poll_farewell(&mut cx) {
-            Poll::Ready(farewell) => Some(farewell),
-            Poll::Pending => None,
-        }
-    }
-
-    #[test]
-    fn x1_a_close_leaves_after_everything_added_before() {
-        let outbox = Outbox::new(OutboxLimits::default());
-        outbox.push(frame("a")).unwrap();
-        outbox.close(Farewell::new(1000, "bye"));
-        outbox.close(Farewell::new(1011, "late"));
-        assert_eq!(farewell(&outbox), None);
-        assert_eq!(drain(&outbox), [frame("a")]);
-        assert_eq!(farewell(&outbox), Some(Farewell::new(1000, "bye")));
-    }
-
-    #[test]
-    fn x2_nothing_is_added_after_a_close() {
-        let outbox = Outbox::new(OutboxLimits::default());
-        outbox.close(Farewell::new(1000, ""));
-        let error = outbox.push(frame("a")).unwrap_err();
-        assert!(error.is(&code::CONNECTION_NOT_CONFIGURED));
-        assert!(drain(&outbox).is_empty());
-    }
-
-    #[test]
-    fn a_slow_client_is_closed_and_what_waited_is_dropped() {
-        let limits = OutboxLimits {
-            bytes: 8,
-            frames: 9,
-        };
-        let outbox = Outbox::new(limits);
-        outbox
-            .push(frame("a message longer than the bound"))
-            .unwrap();
-        let error = outbox.push(frame("b")).unwrap_err();
-        assert!(error.is(&code::CONNECTION_SLOW_CONSUMER));
-        assert!(drain(&outbox).is_empty());
-        let farewell = farewell(&outbox).expect("closed");
-        assert_eq!(farewell, Farewell::new(1013, "connection.slow_consumer"));
-        let outbox = Outbox::new(OutboxLimits {
-            bytes: 99,
-            frames: 1,
-        });
-        outbox.push(frame("a")).unwrap();
-        assert!(
-            outbox.push(frame("b")).is_err(),
-            "many small ones count too"
-        );
-    }
-
-    #[test]
-    fn x3_a_cork_holds_everything_back_and_the_first_frame_leaves_first() {
-        let outbox = Outbox::new(OutboxLimits::default());
-        outbox.cork();
-        outbox.push(frame("event")).unwrap();
-        assert!(drain(&outbox).is_empty());
-        outbox.uncork(frame("init"));
-        assert_eq!(drain(&outbox), [frame("init"), frame("event")]);
-    }
-
-    #[test]
-    fn a_rejection_says_one_thing_and_closes() {
-        let outbox = Outbox::new(OutboxLimits::default());
-        outbox.cork();
-        outbox.push(frame("event")).unwrap();
-        outbox.reject(frame("error"), Farewell::new(1011, "user.no"));
-        assert_eq!(drain(&outbox), [frame("error")]);
-        assert_eq!(farewell(&outbox), Some(Farewell::new(1011, "user.no")));
-    }
-
-    #[test]
-    fn batches_are_bounded() {
-        let outbox = Outbox::new(OutboxLimits::default());
-        for _ in 0..4 {
-            outbox.push(frame("abcdefgh")).unwrap();
-        }
-        let mut taken = 0;
-        outbox.take(11, |_| taken += 1);
-        assert_eq!(taken, 2);
-        assert_eq!(drain(&outbox).len(), 2);
-    }
-}
+mod tests;

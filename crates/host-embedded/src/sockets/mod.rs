@@ -16,7 +16,7 @@ mod limits;
 mod local;
 mod plan;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -188,13 +188,14 @@ impl Sockets {
     pub(crate) fn generation_began(&self, actor: &ActorHandle) {
         let ctx = actor.ctx();
         let held = self.of(&ctx.actor_id());
+        let ids: HashSet<HibernationId> = held.iter().map(|held| held.id).collect();
         for conn in ctx
             .conns()
             .into_iter()
             .filter(|conn| conn.is_hibernatable())
         {
             let id = conn.hibernation().map(|meta| meta.id);
-            if !held.iter().any(|held| Some(held.id) == id) {
+            if !id.is_some_and(|id| ids.contains(&id)) {
                 ctx.connection_closed(conn.id());
             }
         }

@@ -11,6 +11,7 @@ use greenroom_error::{Error, Result, code};
 use parking_lot::{Mutex, RwLock};
 use serde_json::json;
 
+use super::fan_out::FanOut;
 use crate::host::HibernationId;
 
 /// Close code of a connection that ended as intended.
@@ -23,6 +24,7 @@ pub struct OutboundEvent {
     /// CBOR array.
     pub args: Bytes,
     frames: [OnceLock<Option<Bytes>>; 3],
+    fan_out: OnceLock<Option<Arc<FanOut>>>,
 }
 
 impl OutboundEvent {
@@ -31,7 +33,18 @@ impl OutboundEvent {
             name: name.into(),
             args,
             frames: [const { OnceLock::new() }; 3],
+            fan_out: OnceLock::new(),
         }
+    }
+
+    /// Says how many will get it, before the first does.
+    pub(super) fn set_audience(&self, recipients: usize) {
+        self.fan_out.get_or_init(|| FanOut::of_audience(recipients));
+    }
+
+    /// How to wake the sockets of a large audience.
+    pub fn fan_out(&self) -> Option<&Arc<FanOut>> {
+        self.fan_out.get()?.as_ref()
     }
 
     /// The frame of encoding number `slot` (0..3), made by `encode` on first use;

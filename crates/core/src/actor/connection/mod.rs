@@ -25,9 +25,11 @@ use crate::actor::save_book::RequestSaveOpts;
 use crate::actor::work::ActorWorkKind;
 use crate::reply::reply;
 
+mod fan_out;
 mod handle;
 mod room;
 
+pub use fan_out::{FanOut, Turn};
 pub use handle::{ConnHandle, ConnTransport, HibernationMetadata, OutboundEvent};
 pub(crate) use room::{ConnectionRoom, PendingHibernationChanges};
 

@@ -24,6 +24,9 @@ pub(crate) struct ConnectionRoom {
 #[derive(Default)]
 struct Live {
     conns: BTreeMap<String, ConnHandle>,
+    /// Those among them that cannot outlive the generation; counted, because the
+    /// question whether the actor may sleep is asked after every piece of work.
+    unhibernatable: usize,
     subscribers: HashMap<String, BTreeMap<String, ConnHandle>>,
 }
 
@@ -32,11 +35,14 @@ impl Live {
         for event in conn.subscriptions() {
             self.index(&event, &conn);
         }
-        self.conns.insert(conn.id().to_owned(), conn);
+        self.unhibernatable += usize::from(!conn.is_hibernatable());
+        let before = self.conns.insert(conn.id().to_owned(), conn);
+        debug_assert!(before.is_none(), "ids of connections are unique");
     }
 
     fn remove(&mut self, id: &str) -> Option<ConnHandle> {
         let conn = self.conns.remove(id)?;
+        self.unhibernatable -= usize::from(!conn.is_hibernatable());
         for event in conn.subscriptions() {
             self.unindex(&event, id);
         }
@@ -99,8 +105,7 @@ impl ConnectionRoom {
     }
 
     pub(super) fn count_of_unhibernatable(&self) -> usize {
-        let live = self.live.read();
-        live.conns.values().filter(|c| !c.is_hibernatable()).count()
+        self.live.read().unhibernatable
     }
 
     /// True if that changed anything.
@@ -112,8 +117,11 @@ impl ConnectionRoom {
     /// here: a transport that is full closes itself, and its own task reports that.
     pub(super) fn send_to_subscribers(&self, event: &OutboundEvent) {
         let live = self.live.read();
-        let subscribers = live.subscribers.get(&event.name);
-        for conn in subscribers.into_iter().flat_map(BTreeMap::values) {
+        let Some(subscribers) = live.subscribers.get(&event.name) else {
+            return;
+        };
+        event.set_audience(subscribers.len());
+        for conn in subscribers.values() {
             conn.send(event);
         }
     }

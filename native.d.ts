@@ -1084,7 +1084,10 @@ export interface JsSqlRuns {
   values: Array<unknown>
 }
 
-/** A result in exact values: all cells in one array, row after row. */
+/**
+ * A result in exact values: all cells in one array, row after row. The names of
+ * the columns are frozen and may be shared by results of the same statement.
+ */
 export interface JsSqlValues {
   columns: Array<string>
   values: Array<unknown>

@@ -43,6 +43,33 @@ async function withDatabase<T>(use: (db: Database, ctx: any) => Promise<T>): Pro
 }
 
 describe("the published dialect", () => {
+  test("has figures of the database, with the names of the published addon", async () => {
+    await withDatabase(async (db) => {
+      await db.execute("create table t (a)");
+      const before = db.metrics();
+      await db.execute("insert into t values (zeroblob(1000000))");
+      // The figures of a write are there once its turn is over.
+      await db.execute("select 1");
+      const after = db.metrics();
+      expect(after?.commitCount).toBe((before?.commitCount ?? Number.NaN) + 1);
+      expect(after?.dbSizePages).toBeGreaterThanOrEqual((before?.dbSizePages ?? Number.NaN) + 244);
+      expect(after?.pageCacheCapacityPages).toBe(256);
+      expect(Object.keys(after ?? {}).sort()).toEqual([
+        "commitCount",
+        "dbSizePages",
+        "pageCacheCapacityPages",
+        "pageCacheEntries",
+        "pageCacheWeightedSize",
+        "requestBuildNs",
+        "serializeNs",
+        "stateUpdateNs",
+        "totalNs",
+        "transportNs",
+        "writeBufferDirtyPages",
+      ]);
+    });
+  });
+
   test("gives rows as arrays, blobs as numbers, and null for infinities", async () => {
     await withDatabase(async (db) => {
       const result = await db.execute("select null, 9007199254740991, 9007199254740992, 1.5, 9e999, 'ü', x'00ff' as b");

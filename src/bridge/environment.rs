@@ -14,6 +14,7 @@ use super::call::Pending;
 use super::fault::JsResult;
 use super::prelude::Prelude;
 use super::scope::{Scope, Value};
+use super::texts::KeptTexts;
 use super::{Bridge, entries, raw};
 
 /// One Node environment (the main thread's, or a worker's), seen from inside.
@@ -22,6 +23,7 @@ pub(crate) struct Environment {
     bridge: Bridge,
     wake: sys::napi_threadsafe_function,
     prelude: Prelude,
+    texts: KeptTexts,
     /// Calls of user callbacks that returned a promise, by number.
     calls: RefCell<HashMap<u64, Pending>>,
     make_token: MakeToken,
@@ -47,6 +49,10 @@ impl Environment {
 
     pub(super) fn prelude(&self) -> &Prelude {
         &self.prelude
+    }
+
+    pub(super) fn texts(&self) -> &KeptTexts {
+        &self.texts
     }
 
     pub(super) fn add_call(&self, id: u64, pending: Pending) {
@@ -148,6 +154,7 @@ fn install_raw(env: sys::napi_env, make_token: MakeToken) -> JsResult<()> {
         bridge,
         wake,
         prelude,
+        texts: KeptTexts::default(),
         calls: RefCell::default(),
         make_token,
         holds: Cell::new(0),

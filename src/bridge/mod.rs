@@ -34,6 +34,7 @@ mod raw;
 mod read;
 mod reference;
 mod scope;
+mod texts;
 
 pub use buffer::Buffer;
 pub(crate) use call::CallId;

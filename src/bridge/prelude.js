@@ -114,5 +114,14 @@
         for (const callback of callbacks) queueMicrotask(() => report(callback));
       }
     },
+
+    freeze: Object.freeze,
+    // Properties set from native code would be looked up by name one by one.
+    rows: (columns, changes, lastInsertRowId, values, ...cells) => ({
+      columns,
+      values: values ?? cells,
+      changes,
+      lastInsertRowId,
+    }),
   };
 });

@@ -21,6 +21,8 @@ pub(super) struct Prelude {
     pub abort_source: sys::napi_ref,
     pub listen: sys::napi_ref,
     pub notify: sys::napi_ref,
+    pub freeze: sys::napi_ref,
+    pub rows: sys::napi_ref,
 }
 
 impl Prelude {
@@ -53,6 +55,8 @@ impl Prelude {
             abort_source: keep(c"abortSource")?,
             listen: keep(c"listen")?,
             notify: keep(c"notify")?,
+            freeze: keep(c"freeze")?,
+            rows: keep(c"rows")?,
         })
     }
 }
@@ -109,6 +113,14 @@ impl<'s> Scope<'s> {
     pub(crate) fn notify(&self, owner: Value<'s>) -> JsResult<()> {
         let notify = self.prelude(|p| p.notify)?;
         self.call(notify, &[owner]).map(drop)
+    }
+
+    /// The result of a statement. `values` are all cells, row after row, as an array
+    /// or, if they are few, one by one after `head`: columns, changes, rowid and an
+    /// array or undefined.
+    pub(crate) fn rows(&self, head_and_cells: &[Value<'s>]) -> JsResult<Value<'s>> {
+        let rows = self.prelude(|p| p.rows)?;
+        self.call(rows, head_and_cells)
     }
 
     pub(super) fn is_pending_marker(&self, value: Value<'s>) -> JsResult<bool> {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use greenroom_core::ActorSql;
-use greenroom_store::{ExecuteResult, SqlRuns};
+use greenroom_store::{DatabaseFigures, ExecuteResult, SqlRuns};
 use napi::bindgen_prelude::{Env, ToNapiValue};
 use napi_derive::napi;
 
 use super::calls::{Bounds, call, start, try_call};
 use super::cursor::{FIRST_PAGE_ROWS, JsSqlCursor};
 use super::input::{
-    self, JsBindParam, JsSqlRuns, JsSqliteBatchStatement, SqlParams, SqlStatements,
+    self, JsBindParam, JsSqlRuns, JsSqliteBatchStatement, SqlParams, SqlStatements, SqlText,
 };
 use super::output::{JsQueryResult, JsRunResult, JsSqlValues, NativeExecuteResult};
 use super::timeout;
@@ -19,20 +19,40 @@ use crate::actor::ActorShared;
 use crate::bridge::{Promise, enter, promise};
 use crate::cancellation_token::CancellationToken;
 
-/// Figures of an open database.
+/// Figures of a database. Its pages go to a file and not through requests, so what
+/// the published addon tells of those is 0 here.
 #[napi(object)]
+#[derive(Default)]
 pub struct JsSqliteVfsMetrics {
     pub request_build_ns: f64,
     pub serialize_ns: f64,
     pub transport_ns: f64,
     pub state_update_ns: f64,
     pub total_ns: f64,
+    /// Commits that wrote, the runtime's and the user's, since this process first
+    /// used the database.
     pub commit_count: f64,
+    /// Pages in the cache.
     pub page_cache_entries: f64,
+    /// Bytes of the cache.
     pub page_cache_weighted_size: f64,
     pub page_cache_capacity_pages: f64,
+    /// Nothing is held back between two statements: 0.
     pub write_buffer_dirty_pages: f64,
     pub db_size_pages: f64,
+}
+
+impl From<DatabaseFigures> for JsSqliteVfsMetrics {
+    fn from(figures: DatabaseFigures) -> Self {
+        Self {
+            commit_count: figures.commits as f64,
+            page_cache_entries: figures.cached_pages as f64,
+            page_cache_weighted_size: figures.cached_bytes as f64,
+            page_cache_capacity_pages: figures.cache_capacity_pages as f64,
+            db_size_pages: figures.pages as f64,
+            ..Self::default()
+        }
+    }
 }
 
 /// The database of one actor.
@@ -158,7 +178,7 @@ impl JsNativeDatabase {
     pub fn execute_values(
         &self,
         env: Env,
-        sql: String,
+        #[napi(ts_arg_type = "string")] sql: SqlText,
         #[napi(ts_arg_type = "Array<unknown> | undefined | null")] params: Option<SqlParams>,
         timeout_ms: Option<f64>,
         signal: Option<&CancellationToken>,
@@ -231,7 +251,7 @@ impl JsNativeDatabase {
     pub fn open_cursor(
         &self,
         env: Env,
-        sql: String,
+        #[napi(ts_arg_type = "string")] sql: SqlText,
         #[napi(ts_arg_type = "Array<unknown> | undefined | null")] params: Option<SqlParams>,
         timeout_ms: Option<f64>,
         signal: Option<&CancellationToken>,
@@ -245,10 +265,10 @@ impl JsNativeDatabase {
         })
     }
 
-    /// Null: no figures are kept.
+    /// Figures as of the last write, null before the database is open.
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> Option<JsSqliteVfsMetrics> {
-        None
+        self.sql().figures().map(From::from)
     }
 
     /// Text of the last storage error, taken by reading.

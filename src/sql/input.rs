@@ -86,6 +86,28 @@ impl FromNapiValue for Integer {
     }
 }
 
+/// The text of a statement.
+pub struct SqlText(pub(super) String);
+
+impl TypeName for SqlText {
+    fn type_name() -> &'static str {
+        "string"
+    }
+    fn value_type() -> ValueType {
+        ValueType::String
+    }
+}
+
+impl ValidateNapiValue for SqlText {}
+
+impl FromNapiValue for SqlText {
+    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
+        enter(&Env::from_raw(env), |scope| {
+            scope.string(scope.value(value)).map(Self)
+        })
+    }
+}
+
 /// Values by position, as they are: null, number, bigint, string, `Uint8Array`.
 #[derive(Default)]
 pub struct SqlParams(Vec<SqlValue>);
@@ -110,8 +132,8 @@ impl FromNapiValue for SqlParams {
 }
 
 impl SqlParams {
-    pub(super) fn of(sql: String, params: Option<Self>) -> SqlStatement {
-        SqlStatement::new(sql, params.unwrap_or_default().0)
+    pub(super) fn of(sql: SqlText, params: Option<Self>) -> SqlStatement {
+        SqlStatement::new(sql.0, params.unwrap_or_default().0)
     }
 }
 
@@ -162,9 +184,16 @@ impl FromNapiValue for SqlStatements {
         enter(&Env::from_raw(env), |scope| {
             let list = scope.value(value);
             let pairs = scope.length(list)? / 2;
-            let mut statements = Vec::with_capacity(pairs as usize);
+            let mut statements = Vec::<SqlStatement>::with_capacity(pairs as usize);
+            let mut last = scope.null()?;
             for at in 0..pairs {
-                let sql = scope.string(scope.element(list, at * 2)?)?;
+                let text = scope.element(list, at * 2)?;
+                // Most batches repeat one text, which then is read once.
+                let sql = match statements.last() {
+                    Some(before) if scope.same(text, last)? => before.sql.clone(),
+                    _ => scope.string(text)?,
+                };
+                last = text;
                 let params = params(scope, scope.element(list, at * 2 + 1)?)?;
                 statements.push(SqlStatement::new(sql, params));
             }
@@ -176,10 +205,19 @@ impl FromNapiValue for SqlStatements {
 /// Handles are let go of after so many values.
 const HANDLES_MAX: u32 = 1024;
 
+/// So few values need no scope of their own for their handles.
+const FEW_HANDLES: u32 = 16;
+
 fn params<'s>(scope: &Scope<'s>, list: Value<'s>) -> JsResult<Vec<SqlValue>> {
     let count = scope.length(list)?;
     let mut values = Vec::with_capacity(count as usize);
     let mut at = 0;
+    if count <= FEW_HANDLES {
+        for index in 0..count {
+            values.push(param(scope, scope.element(list, index)?, index)?);
+        }
+        return Ok(values);
+    }
     while at < count {
         let end = count.min(at + HANDLES_MAX);
         scope.nested(|inner| {

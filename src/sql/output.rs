@@ -69,8 +69,12 @@ impl From<ExecuteResult> for JsRunResult {
     }
 }
 
-/// A result in exact values: all cells in one array, row after row.
-#[napi(object, object_from_js = false)]
+/// Cells that are passed to a function one by one; more go in an array.
+const FEW_CELLS: usize = 32;
+
+/// A result in exact values: all cells in one array, row after row. The names of
+/// the columns are frozen and may be shared by results of the same statement.
+#[napi(object, object_from_js = false, object_to_js = false)]
 pub struct JsSqlValues {
     #[napi(ts_type = "Array<string>")]
     pub columns: Columns,
@@ -101,6 +105,39 @@ impl From<QueryResult> for JsSqlValues {
             changes: 0.0,
             last_insert_row_id: Cell(SqlValue::Null),
         }
+    }
+}
+
+impl ToNapiValue for JsSqlValues {
+    unsafe fn to_napi_value(env: sys::napi_env, result: Self) -> napi::Result<sys::napi_value> {
+        enter(&Env::from_raw(env), |scope| {
+            result.into_javascript(scope).map(Value::into_raw)
+        })
+    }
+}
+
+impl JsSqlValues {
+    fn into_javascript<'s>(self, scope: &Scope<'s>) -> JsResult<Value<'s>> {
+        let Self {
+            columns: Columns(names),
+            values: Cells(rows),
+            changes,
+            last_insert_row_id,
+        } = self;
+        let nothing = scope.undefined()?;
+        let mut parts = [nothing; 4 + FEW_CELLS];
+        parts[0] = scope.shared_texts(&names)?;
+        parts[1] = scope.number(changes)?;
+        parts[2] = exact(scope, &last_insert_row_id.0)?;
+        let few = rows.cells();
+        if few.len() > FEW_CELLS {
+            parts[3] = cells(scope, &rows)?;
+            return scope.rows(&parts[..4]);
+        }
+        for (part, cell) in parts[4..].iter_mut().zip(few) {
+            *part = exact(scope, cell)?;
+        }
+        scope.rows(&parts[..4 + few.len()])
     }
 }
 
@@ -171,11 +208,7 @@ to_javascript! {
 }
 
 fn columns<'s>(scope: &Scope<'s>, names: &Arc<[String]>) -> JsResult<Value<'s>> {
-    let array = scope.array(names.len())?;
-    for (at, name) in names.iter().enumerate() {
-        scope.set_element(array, at as u32, scope.text(name)?)?;
-    }
-    Ok(array)
+    scope.texts(names)
 }
 
 fn lists<'s>(scope: &Scope<'s>, rows: &Rows) -> JsResult<Value<'s>> {

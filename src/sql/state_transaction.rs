@@ -5,7 +5,7 @@ use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
 use super::calls::{Bounds, call};
-use super::input::{self, JsBindParam, SqlParams};
+use super::input::{self, JsBindParam, SqlParams, SqlText};
 use super::output::{JsSqlValues, NativeExecuteResult};
 use super::timeout;
 use crate::actor_context::{ActorContext, StateDeltaPayload};
@@ -54,7 +54,7 @@ impl JsActorStateTransaction {
     pub fn execute_values(
         &self,
         env: Env,
-        sql: String,
+        #[napi(ts_arg_type = "string")] sql: SqlText,
         #[napi(ts_arg_type = "Array<unknown> | undefined | null")] params: Option<SqlParams>,
         timeout_ms: Option<f64>,
         signal: Option<&CancellationToken>,

@@ -7,7 +7,7 @@ use napi_derive::napi;
 
 use super::calls::{Bounds, call, start, try_call};
 use super::cursor::{FIRST_PAGE_ROWS, JsSqlCursor};
-use super::input::{self, JsBindParam, JsSqlRuns, SqlParams, SqlStatements};
+use super::input::{self, JsBindParam, JsSqlRuns, SqlParams, SqlStatements, SqlText};
 use super::output::{JsQueryResult, JsSqlValues, NativeExecuteResult};
 use crate::bridge::{Promise, enter, promise};
 use crate::cancellation_token::CancellationToken;
@@ -78,7 +78,7 @@ impl JsSqliteTransaction {
     pub fn execute_values(
         &self,
         env: Env,
-        sql: String,
+        #[napi(ts_arg_type = "string")] sql: SqlText,
         #[napi(ts_arg_type = "Array<unknown> | undefined | null")] params: Option<SqlParams>,
         timeout_ms: Option<f64>,
         signal: Option<&CancellationToken>,
@@ -151,7 +151,7 @@ impl JsSqliteTransaction {
     pub fn open_cursor(
         &self,
         env: Env,
-        sql: String,
+        #[napi(ts_arg_type = "string")] sql: SqlText,
         #[napi(ts_arg_type = "Array<unknown> | undefined | null")] params: Option<SqlParams>,
         timeout_ms: Option<f64>,
         signal: Option<&CancellationToken>,

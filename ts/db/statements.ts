@@ -64,7 +64,7 @@ export class Statements implements SqliteStatements {
 
   async script(sql: string): Promise<SqliteQueryResult> {
     const result = await this.#call((ms, token) => this.#full("a script").scriptValues(sql, ms, token));
-    return { columns: result.columns, rows: toLists(result.columns, result.values) };
+    return { columns: [...result.columns], rows: toLists(result.columns, result.values) };
   }
 
   /** The result as native code gives it. */
@@ -90,7 +90,7 @@ export class Statements implements SqliteStatements {
 
   async query(sql: string, params?: SqliteBindings): Promise<SqliteQueryResult> {
     const { columns, values } = await this.raw(sql, params);
-    return { columns, rows: toLists(columns, values) };
+    return { columns: [...columns], rows: toLists(columns, values) };
   }
 
   async run(sql: string, params?: SqliteBindings): Promise<SqliteRunResult> {
@@ -99,7 +99,8 @@ export class Statements implements SqliteStatements {
   }
 
   async executeBatch(statements: readonly SqliteBatchStatement[]): Promise<SqliteExecuteResult[]> {
-    const flat = statements.flatMap(({ sql, params }) => [sql, bindParams(sql, params) ?? []]);
+    const flat: unknown[] = [];
+    for (const { sql, params } of statements) flat.push(sql, bindParams(sql, params) ?? []);
     const results = await this.#call((ms, token) => this.#full("a batch").batchValues(flat, ms, token));
     return results.map(listed);
   }
@@ -165,5 +166,5 @@ export function whileOpen(isClosed: () => boolean): () => void {
 }
 
 function listed({ columns, values, changes, lastInsertRowId }: NativeSqlResult): SqliteExecuteResult {
-  return { columns, rows: toLists(columns, values), changes, lastInsertRowId };
+  return { columns: [...columns], rows: toLists(columns, values), changes, lastInsertRowId };
 }

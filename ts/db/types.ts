@@ -62,7 +62,10 @@ export interface SqliteStatements {
   script(sql: string): Promise<SqliteQueryResult>;
   execute(sql: string, params?: SqliteBindings): Promise<SqliteExecuteResult>;
   /** All cells of the rows in one array, row after row. */
-  raw(sql: string, params?: SqliteBindings): Promise<{ columns: string[]; values: SqlValue[] } & SqliteRunResult>;
+  raw(
+    sql: string,
+    params?: SqliteBindings,
+  ): Promise<{ columns: readonly string[]; values: SqlValue[] } & SqliteRunResult>;
   run(sql: string, params?: SqliteBindings): Promise<SqliteRunResult>;
   query(sql: string, params?: SqliteBindings): Promise<SqliteQueryResult>;
   /** All statements in one transaction. */

@@ -147,7 +147,8 @@ export type NativeSqlValue = null | number | bigint | string | Uint8Array;
 
 /** All cells of the rows in one array, row after row. */
 export interface NativeSqlResult {
-  columns: string[];
+  /** Frozen; results of the same statement may share it. */
+  columns: readonly string[];
   values: NativeSqlValue[];
   changes: number;
   lastInsertRowId: number | bigint | null;

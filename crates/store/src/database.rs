@@ -8,6 +8,7 @@ use greenroom_error::{Error, Result};
 use rusqlite::Connection;
 use tokio::sync::{oneshot, watch};
 
+use crate::figures::DatabaseFigures;
 use crate::group_commit::Unit;
 use crate::save::SaveBatch;
 use crate::session::Session;
@@ -31,6 +32,11 @@ impl Database {
 
     pub fn path(&self) -> &Path {
         &self.0.path
+    }
+
+    /// What is known of the database now; `None` until it is first opened.
+    pub fn figures(&self) -> Option<DatabaseFigures> {
+        self.0.figures.read()
     }
 
     /// Opens the database, brings its schema up to date and reads everything a

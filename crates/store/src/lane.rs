@@ -49,6 +49,7 @@ fn run(shared: &Shared) {
 /// Runs what waits for one database. Returns how many writes of the runtime are
 /// left parked behind a transaction.
 fn take_turn(shared: &Shared, slot: &Arc<Slot>) -> usize {
+    let _temp = slot.temp.enter();
     let mut jobs = slot.take_jobs();
     let mut session = Session::begin(shared, slot);
     while let Some(job) = jobs.pop_front() {

@@ -14,6 +14,7 @@ mod database;
 mod directory;
 mod disk;
 mod failure;
+mod figures;
 mod files;
 mod group_commit;
 mod lane;
@@ -21,6 +22,7 @@ mod open_file;
 mod options;
 mod pool;
 mod queue_batch;
+mod ready;
 mod save;
 mod schedule_batch;
 mod schema;
@@ -38,6 +40,7 @@ mod tests;
 pub use database::Database;
 pub use directory::{ActorRecord, Directory, ListQuery, NewActor};
 pub use disk::{Disk, DiskCall, DiskOp, Fault, Faults, Verdict};
+pub use figures::DatabaseFigures;
 pub use options::{StoreOptions, descriptor_limit};
 pub use queue_batch::{
     Buried, Deliveries, Delivery, NewMessage, QueueBatch, QueueLedger, QueueOutcome, QueueStats,

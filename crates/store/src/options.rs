@@ -15,6 +15,9 @@ const MAX_OPEN: usize = 128;
 /// the rest is left for sockets and for the program around us.
 const DESCRIPTORS_PER_DATABASE: u64 = 8;
 
+/// Enough for the sort of some ten million rows.
+const TEMP_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
+
 /// Limits of a store. The default suits one process with thousands of actors.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
@@ -25,6 +28,9 @@ pub struct StoreOptions {
     /// process's descriptor limit, between 8 and 128. Exceeded only while more
     /// databases than this are inside a transaction.
     pub max_open: usize,
+    /// Bytes of temporary files that one database may have: sorts, materialized
+    /// tables, the copy of a `VACUUM`. Default 4 GiB.
+    pub temp_bytes_max: u64,
     /// The disk; tests may direct its failures.
     pub disk: Disk,
 }
@@ -34,6 +40,7 @@ impl Default for StoreOptions {
         Self {
             lanes: DEFAULT_LANES,
             max_open: max_open_for(descriptor_limit()),
+            temp_bytes_max: TEMP_BYTES_MAX,
             disk: Disk::real(),
         }
     }

@@ -49,6 +49,9 @@ impl<'a> Session<'a> {
     pub(crate) fn end(self) {
         // Unlocked first: from the pool the file may be closed at once.
         drop(self.user);
+        self.slot
+            .figures
+            .turn_ended(self.file.as_ref().map(|file| &file.conn));
         if let Some(file) = self.file {
             self.shared.pool.give_back(self.slot, file);
         }
@@ -94,6 +97,7 @@ impl<'a> Session<'a> {
         self.shared.pool.admit();
         let opened = open(self.slot).and_then(|file| {
             self.user.attach(&file)?;
+            self.slot.figures.watch(&file.conn);
             Ok(file)
         });
         match opened {

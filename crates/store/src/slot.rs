@@ -16,7 +16,9 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio::sync::watch;
 
+use crate::disk::temp::TempSpace;
 use crate::failure::closed;
+use crate::figures::FigureBook;
 use crate::group_commit::Unit;
 use crate::session::Session;
 use crate::sql::UserSide;
@@ -59,6 +61,9 @@ pub(crate) enum Admission {
 pub(crate) struct Slot {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: Arc<Path>,
+    /// What its statements may put on the disk for a while.
+    pub(crate) temp: Arc<TempSpace>,
+    pub(crate) figures: Arc<FigureBook>,
     queue: Mutex<Queue>,
     /// Locked by the lane for its whole turn, so never contended. A slot whose
     /// idle file is being closed is not in a turn: see [`crate::pool`].
@@ -78,10 +83,12 @@ struct Queue {
 }
 
 impl Slot {
-    pub(crate) fn new(shared: Arc<Shared>, path: Arc<Path>) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, path: Arc<Path>, temp: TempSpace) -> Self {
         Self {
             shared,
             path,
+            temp: Arc::new(temp),
+            figures: Arc::default(),
             queue: Mutex::default(),
             user: Mutex::default(),
             explicit_transaction: watch::Sender::new(false),

@@ -4,22 +4,24 @@
 //! database that has work, runs what waits there, and puts it back. A slow query
 //! therefore holds up its own database only, never its neighbours.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::thread::JoinHandle;
 
 use greenroom_error::Result;
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::database::Database;
+use crate::disk::temp::{self, TempSpace};
 use crate::failure::closed;
 use crate::files::Files;
 use crate::lane;
 use crate::options::StoreOptions;
 use crate::pool::Pool;
+use crate::ready::Ready;
 use crate::schema;
 use crate::slot::Slot;
 
@@ -44,6 +46,9 @@ impl Drop for Owner {
 impl Store {
     /// Starts the lanes. Opens no file.
     pub fn new(options: StoreOptions) -> Self {
+        if let Err(error) = temp::install() {
+            tracing::error!(%error, "temporary files of databases are not bounded");
+        }
         let shared = Arc::new(Shared::new(&options));
         let lanes: Vec<_> = (0..options.lanes.max(1))
             .filter_map(|number| lane::spawn(number, Arc::clone(&shared)))
@@ -94,11 +99,10 @@ impl Store {
 /// What handles and lanes share.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
-    ready: Mutex<VecDeque<Arc<Slot>>>,
-    ready_changed: Condvar,
+    temp_bytes_max: u64,
+    ready: Ready,
     /// Slots in `ready` or in the hands of a lane.
     scheduled: AtomicUsize,
-    closing: AtomicBool,
     slots: Mutex<HashMap<Arc<Path>, Weak<Slot>>>,
     template: OnceLock<Box<[u8]>>,
     pub(crate) running_lanes: watch::Sender<usize>,
@@ -111,10 +115,9 @@ impl Shared {
         Self {
             files: Files::new(options.disk.clone()),
             pool: Pool::new(options.max_open.max(1)),
-            ready: Mutex::default(),
-            ready_changed: Condvar::new(),
+            temp_bytes_max: options.temp_bytes_max,
+            ready: Ready::default(),
             scheduled: AtomicUsize::new(0),
-            closing: AtomicBool::new(false),
             slots: Mutex::default(),
             template: OnceLock::new(),
             running_lanes: watch::Sender::new(0),
@@ -127,7 +130,8 @@ impl Shared {
             return slot;
         }
         let path: Arc<Path> = path.into();
-        let slot = Arc::new(Slot::new(Arc::clone(self), Arc::clone(&path)));
+        let temp = TempSpace::new(self.temp_bytes_max);
+        let slot = Arc::new(Slot::new(Arc::clone(self), Arc::clone(&path), temp));
         slots.insert(path, Arc::downgrade(&slot));
         slot
     }
@@ -141,27 +145,22 @@ impl Shared {
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
+        self.ready.is_closing()
     }
 
     fn stop_admission(&self) {
-        // Under the lock, so that no lane misses the change between its check
-        // and its wait.
-        let _ready = self.ready.lock();
-        self.closing.store(true, Ordering::Release);
-        self.ready_changed.notify_all();
+        self.ready.close();
     }
 
     /// Puts a slot that was idle in line, unless the store is closing.
     pub(crate) fn schedule(&self, slot: Arc<Slot>) -> Result<()> {
-        let mut ready = self.ready.lock();
-        if self.is_closing() {
-            return Err(closed());
-        }
-        self.scheduled.fetch_add(1, Ordering::SeqCst);
-        ready.push_back(slot);
-        self.ready_changed.notify_one();
-        Ok(())
+        let admitted = self.ready.push_if(slot, || {
+            let open = !self.is_closing();
+            self.scheduled
+                .fetch_add(usize::from(open), Ordering::SeqCst);
+            open
+        });
+        admitted.then_some(()).ok_or_else(closed)
     }
 
     /// Notes that a slot has no more work.
@@ -172,22 +171,12 @@ impl Shared {
     /// Puts a slot back that has more work. Also while closing: what was
     /// admitted is finished.
     pub(crate) fn reschedule(&self, slot: Arc<Slot>) {
-        self.ready.lock().push_back(slot);
-        self.ready_changed.notify_one();
+        self.ready.push(slot);
     }
 
     /// Waits for the next slot with work; `None` ends a lane.
     pub(crate) fn next_ready(&self) -> Option<Arc<Slot>> {
-        let mut ready = self.ready.lock();
-        loop {
-            if let Some(slot) = ready.pop_front() {
-                return Some(slot);
-            }
-            if self.is_closing() {
-                return None;
-            }
-            self.ready_changed.wait(&mut ready);
-        }
+        self.ready.next()
     }
 
     /// The image that new databases start from, built on first use.

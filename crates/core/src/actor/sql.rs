@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use greenroom_error::{Error, Result, code};
 use greenroom_store::{
-    BeginOptions, Database, ExecuteResult, Guard, GuardSource, Interruption, Page, QueryResult,
-    SqlRuns, SqlStatement, SqlTransaction, UserSql,
+    BeginOptions, Database, DatabaseFigures, ExecuteResult, Guard, GuardSource, Interruption, Page,
+    QueryResult, SqlRuns, SqlStatement, SqlTransaction, UserSql,
 };
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -257,6 +257,11 @@ impl ActorSql {
         let ctx = self.0.clone();
         let (tx, timeout) = begin(&ctx, timeout, name).await?;
         Ok(ActorTransaction::new(ctx, tx, timeout))
+    }
+
+    /// What is known of the database now; `None` until it is first opened.
+    pub fn figures(&self) -> Option<DatabaseFigures> {
+        self.0.sql().figures()
     }
 
     /// What the storage below SQLite last complained about; told once.

@@ -8,6 +8,8 @@
 //!
 //! Reads and locks are never touched.
 
+mod layered;
+pub(crate) mod temp;
 mod vfs;
 
 use std::fmt;

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use greenroom_error::{Error, Result};
 use rusqlite::ffi;
 
+use super::layered::{below, below_of, forward, methods};
 use super::{DiskCall, DiskOp, Script, Verdict};
 
 /// A registered layer. It may go only after every connection that uses it.
@@ -105,47 +106,13 @@ impl Drop for Registered {
     }
 }
 
-static METHODS: ffi::sqlite3_io_methods = ffi::sqlite3_io_methods {
-    iVersion: 1,
-    xClose: Some(close),
-    xRead: Some(read),
-    xWrite: Some(write),
-    xTruncate: Some(truncate),
-    xSync: Some(sync),
-    xFileSize: Some(file_size),
-    xLock: Some(lock),
-    xUnlock: Some(unlock),
-    xCheckReservedLock: Some(check_reserved_lock),
-    xFileControl: Some(file_control),
-    xSectorSize: Some(sector_size),
-    xDeviceCharacteristics: Some(device_characteristics),
-    xShmMap: None,
-    xShmLock: None,
-    xShmBarrier: None,
-    xShmUnmap: None,
-    xFetch: None,
-    xUnfetch: None,
+static METHODS: ffi::sqlite3_io_methods = methods! {
+    LayerFile; close = close, write = write, truncate = truncate, sync = sync
 };
-
-/// Calls a method of the file below; a missing one is an I/O error.
-macro_rules! below {
-    ($file:ident . $method:ident ( $($argument:expr),* )) => {{
-        let real = real_file($file);
-        match (*(*real).pMethods).$method {
-            Some(method) => method(real, $($argument),*),
-            None => ffi::SQLITE_IOERR,
-        }
-    }};
-}
 
 // All functions below are called by SQLite only, with pointers that are valid as
 // its documentation says: `vfs` is the base of a `Layer`, `file` is memory of
 // `szOsFile` bytes that `open` made into a `LayerFile`.
-
-unsafe fn real_file(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
-    // SAFETY: the file below lies behind ours in the same allocation.
-    unsafe { file.cast::<LayerFile>().add(1).cast() }
-}
 
 unsafe fn ask(file: *mut ffi::sqlite3_file, op: DiskOp) -> Verdict {
     // SAFETY: `open` set both pointers, and `close` has not been called.
@@ -166,7 +133,7 @@ unsafe extern "C" fn open(
     // SAFETY: see above; `below` lives as long as the process.
     unsafe {
         let layer = vfs.cast::<Layer>();
-        let real = real_file(file);
+        let real = below_of::<LayerFile>(file);
         (*file).pMethods = ptr::null();
         (*real).pMethods = ptr::null();
         let Some(open_below) = (*(*layer).below).xOpen else {
@@ -222,7 +189,7 @@ unsafe extern "C" fn delete(
 unsafe extern "C" fn close(file: *mut ffi::sqlite3_file) -> c_int {
     // SAFETY: see above; the path was boxed by `open` and is freed once.
     unsafe {
-        let code = below!(file.xClose());
+        let code = below!(LayerFile, file.xClose());
         drop(Box::from_raw((*file.cast::<LayerFile>()).path));
         code
     }
@@ -237,11 +204,11 @@ unsafe extern "C" fn write(
     // SAFETY: see above.
     unsafe {
         match ask(file, DiskOp::Write) {
-            Verdict::Proceed => below!(file.xWrite(bytes, count, offset)),
+            Verdict::Proceed => below!(LayerFile, file.xWrite(bytes, count, offset)),
             Verdict::Fail | Verdict::Skip => ffi::SQLITE_IOERR_WRITE,
             Verdict::Full => ffi::SQLITE_FULL,
             Verdict::Short => {
-                below!(file.xWrite(bytes, count / 2, offset));
+                below!(LayerFile, file.xWrite(bytes, count / 2, offset));
                 ffi::SQLITE_FULL
             }
         }
@@ -252,7 +219,7 @@ unsafe extern "C" fn truncate(file: *mut ffi::sqlite3_file, size: ffi::sqlite3_i
     // SAFETY: see above.
     unsafe {
         match ask(file, DiskOp::Truncate) {
-            Verdict::Proceed => below!(file.xTruncate(size)),
+            Verdict::Proceed => below!(LayerFile, file.xTruncate(size)),
             _ => ffi::SQLITE_IOERR_TRUNCATE,
         }
     }
@@ -262,7 +229,7 @@ unsafe extern "C" fn sync(file: *mut ffi::sqlite3_file, flags: c_int) -> c_int {
     // SAFETY: see above.
     unsafe {
         let code = match ask(file, DiskOp::Sync) {
-            Verdict::Proceed => below!(file.xSync(flags)),
+            Verdict::Proceed => below!(LayerFile, file.xSync(flags)),
             Verdict::Skip => ffi::SQLITE_OK,
             _ => return ffi::SQLITE_IOERR_FSYNC,
         };
@@ -288,25 +255,4 @@ unsafe fn path_from(name: *const c_char) -> PathBuf {
     #[cfg(not(unix))]
     let text = OsStr::new(std::str::from_utf8(bytes).unwrap_or_default());
     Path::new(text).to_owned()
-}
-
-/// Methods that only pass the call on.
-macro_rules! forward {
-    ($( $name:ident = $method:ident ( $($argument:ident : $type:ty),* ); )*) => { $(
-        unsafe extern "C" fn $name(file: *mut ffi::sqlite3_file, $($argument: $type),*) -> c_int {
-            // SAFETY: see above.
-            unsafe { below!(file.$method($($argument),*)) }
-        }
-    )* };
-}
-
-forward! {
-    read = xRead(bytes: *mut c_void, count: c_int, offset: ffi::sqlite3_int64);
-    file_size = xFileSize(size: *mut ffi::sqlite3_int64);
-    lock = xLock(level: c_int);
-    unlock = xUnlock(level: c_int);
-    check_reserved_lock = xCheckReservedLock(answer: *mut c_int);
-    file_control = xFileControl(op: c_int, argument: *mut c_void);
-    sector_size = xSectorSize();
-    device_characteristics = xDeviceCharacteristics();
 }

@@ -13,6 +13,7 @@ use rusqlite::ffi;
 use serde_json::json;
 
 use super::raw::Failure;
+use crate::disk::temp;
 use crate::failure::{corrupt, storage_failed};
 
 /// Why a running statement was stopped.
@@ -49,6 +50,14 @@ pub(super) fn invalid_parameter(name: &str, reason: &str) -> Error {
 /// `doing` completes the sentence "failed to …".
 pub(super) fn from_sqlite(failure: &Failure, doing: &str) -> Error {
     let text = format!("failed to {doing}: {}", failure.message);
+    if failure.primary() == ffi::SQLITE_FULL
+        && let Some(limit) = temp::take_refusal()
+    {
+        return Error::with(
+            &code::SQLITE_TEMPORARY_SPACE_EXCEEDED,
+            json!({ "limit": limit }),
+        );
+    }
     match failure.primary() {
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => corrupt(&text),
         ffi::SQLITE_FULL

@@ -2,9 +2,9 @@
 //!
 //! The runtime and the user share one connection, so what a statement could do
 //! to the connection or to the runtime's tables decides what is allowed here.
-//! Reading is free. The tables named `_rivet_…` are the runtime's: only the
-//! workflow engine's `_rivet_wf_kv` may be written, because its driver does so
-//! through the user's handle. No statement reaches another file.
+//! Reading is free. The tables named `_rivet_…` and `_greenroom_…` are the
+//! runtime's: only the workflow engine's `_rivet_wf_kv` may be written, because its
+//! driver does so through the user's handle. No statement reaches another file.
 //!
 //! SQLite asks while it prepares a statement, and again while one runs that
 //! prepares others, such as `VACUUM` or a full-text search.
@@ -13,8 +13,8 @@ use rusqlite::hooks::{AuthAction, TransactionOperation};
 
 use super::pragmas;
 
-/// Prefix of the runtime's tables.
-const RESERVED: &str = "_rivet_";
+/// Prefixes of the runtime's tables: RivetKit's, and those it has none for.
+const RESERVED: [&str; 2] = ["_rivet_", "_greenroom_"];
 
 /// The one reserved table that users' statements may fill.
 const WORKFLOW_TABLE: &str = "_rivet_wf_kv";
@@ -183,14 +183,17 @@ fn define(action: AuthAction<'_>) -> Verdict {
 }
 
 fn reserved(name: &str) -> Verdict {
+    let prefixes = RESERVED.join(" or ");
     Verdict::Deny(format!(
-        "{name} belongs to the runtime; names that begin with {RESERVED} are reserved"
+        "{name} belongs to the runtime; names that begin with {prefixes} are reserved"
     ))
 }
 
 pub(super) fn is_reserved(name: &str) -> bool {
-    name.get(..RESERVED.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(RESERVED))
+    RESERVED.iter().any(|prefix| {
+        name.get(..prefix.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
+    })
 }
 
 /// True if `sql` names something reserved. SQLite does not tell the new name of

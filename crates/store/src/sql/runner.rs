@@ -107,7 +107,7 @@ impl Runner<'_> {
             && policy::mentions_reserved(own_text)
         {
             return Err(forbidden(
-                "names that begin with _rivet_ are reserved for the runtime",
+                "names that begin with _rivet_ or _greenroom_ are reserved for the runtime",
             ));
         }
         Ok(prepared)
@@ -164,12 +164,12 @@ impl Runner<'_> {
         let mut rows = Rows::new(columns.len());
         let mut budget = RESULT_BYTES_MAX;
         while more {
-            let cells = (0..columns.len()).map(|index| cached.raw.cell(index));
-            let start = rows.cell_count();
-            rows.push(cells);
-            budget = budget
-                .checked_sub(rows.footprint_from(start))
-                .ok_or(Stop::TooLarge)?;
+            // Cell by cell: one row may hold as much as two thousand values can.
+            for index in 0..columns.len() {
+                let cell = cached.raw.cell(index);
+                budget = budget.checked_sub(cell.footprint()).ok_or(Stop::TooLarge)?;
+                rows.push_cell(cell);
+            }
             more = cached.raw.step(self.conn)?;
         }
         Ok((columns, rows))

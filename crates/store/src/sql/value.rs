@@ -117,6 +117,11 @@ impl Rows {
         debug_assert!(self.width > 0 && self.cells.len().is_multiple_of(self.width));
     }
 
+    /// One cell of a row; the others must follow.
+    pub(super) fn push_cell(&mut self, cell: SqlValue) {
+        self.cells.push(cell);
+    }
+
     pub(super) fn cell_count(&self) -> usize {
         self.cells.len()
     }
@@ -146,6 +151,11 @@ impl Rows {
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &[SqlValue]> {
         // Without columns there are no cells, so any chunk size will do.
         self.cells.chunks_exact(self.width.max(1))
+    }
+
+    /// All cells, row after row.
+    pub fn cells(&self) -> &[SqlValue] {
+        &self.cells
     }
 
     /// All cells, row after row.

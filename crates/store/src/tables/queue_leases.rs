@@ -30,6 +30,9 @@ const PUT: &str = "INSERT INTO _greenroom_queue_leases (id, attempt, visible_at,
 const DELETE: &str = "DELETE FROM _greenroom_queue_leases WHERE id = ?1";
 const END_ALL: &str = "UPDATE _greenroom_queue_leases SET visible_at = ?1, leased = 0
     WHERE visible_at > ?1 AND leased = 1";
+/// Of messages that another runtime took while it had the file.
+const DELETE_ORPHANS: &str = "DELETE FROM _greenroom_queue_leases
+    WHERE NOT EXISTS (SELECT 1 FROM _rivet_queue AS q WHERE q.id = _greenroom_queue_leases.id)";
 const NEXT: &str = "SELECT min(visible_at) FROM _greenroom_queue_leases WHERE visible_at > ?1";
 const HIDDEN: &str = "SELECT id, leased FROM _greenroom_queue_leases WHERE visible_at > ?1";
 const DELETE_ALL: &str = "DELETE FROM _greenroom_queue_leases";
@@ -38,7 +41,7 @@ const DELETE_ALL: &str = "DELETE FROM _greenroom_queue_leases";
 pub(crate) const QUERIES: &[&str] = &[GET, DELETE, NEXT, HIDDEN];
 /// Once in a generation, bounded by the length of the queue.
 #[cfg(test)]
-pub(crate) const SCANS: &[&str] = &[END_ALL];
+pub(crate) const SCANS: &[&str] = &[END_ALL, DELETE_ORPHANS];
 
 /// How far the delivery of one message has come.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,9 +108,9 @@ pub(crate) fn delete(conn: &Connection, id: u64) -> Result<()> {
 
 /// Ends every lease: their holders died with the generation that took them.
 pub(crate) fn end_all(conn: &Connection, now: i64) -> Result<()> {
-    conn.prepare_cached(END_ALL)
-        .and_then(|mut statement| statement.execute([now]))
-        .sql("end the leases of an earlier generation")?;
+    let doing = "end the leases of an earlier generation";
+    conn.execute(DELETE_ORPHANS, []).sql(doing)?;
+    conn.execute(END_ALL, [now]).sql(doing)?;
     Ok(())
 }
 

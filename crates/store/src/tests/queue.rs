@@ -212,6 +212,49 @@ async fn a_queue_without_leases_has_the_published_tables_only() {
 }
 
 #[tokio::test]
+async fn another_runtime_sees_leased_messages_as_waiting_and_may_take_them() {
+    let fixture = Fixture::new();
+    let mut queue = Queue::new(fixture.existing("a", "s").await);
+    queue.run(vec![send("leased"), send("leased")]).await;
+    let ours = queue.take(&[], 2, TakeMode::Keep).await;
+    assert_eq!(ids(&ours), [1, 2]);
+    queue.database.close().await.unwrap();
+    // As RivetKit does, which knows neither leases nor their table.
+    let other = inspect(&fixture.path("a"));
+    let waiting: Vec<u64> = other
+        .prepare("SELECT id FROM _rivet_queue WHERE name = 'leased' ORDER BY id LIMIT 128")
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(waiting, [1, 2]);
+    other
+        .execute_batch(
+            "DELETE FROM _rivet_queue WHERE id = 1;
+             INSERT INTO _rivet_queue (id, name, body, created_at) VALUES (3, 'leased', x'01', 9);
+             UPDATE _rivet_runtime SET queue_next_id = 4;",
+        )
+        .unwrap();
+    drop(other);
+    // The next generation, here again: what was taken is gone, leases included.
+    let mut queue = Queue::new(queue.database);
+    queue.now = 2_000;
+    let again = queue.take(&[], 9, TakeMode::Keep).await;
+    assert_eq!(ids(&again), [2, 3]);
+    assert_eq!(queue.one(send("leased")).await, QueueWritten::Sent(4));
+    queue.database.close().await.unwrap();
+    let leases: i64 = inspect(&fixture.path("a"))
+        .query_row(
+            "SELECT count(*) FROM _greenroom_queue_leases WHERE id NOT IN (SELECT id FROM _rivet_queue)",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    assert_eq!(leases, 0);
+}
+
+#[tokio::test]
 async fn a_leased_message_is_hidden_then_delivered_again_then_given_up() {
     let fixture = Fixture::new();
     let mut queue = Queue::new(fixture.existing("a", "s").await);

@@ -3,7 +3,9 @@
 mod closing;
 mod connection;
 mod cursors;
+mod figures;
 mod interruption;
+mod limits;
 mod policy;
 mod statements;
 mod transactions;
@@ -15,7 +17,8 @@ use greenroom_error::{Error, Result};
 
 use crate::tests::fixture::Fixture;
 use crate::{
-    BeginOptions, Database, ExecuteResult, SqlStatement, SqlTransaction, SqlValue, UserSql,
+    BeginOptions, Database, ExecuteResult, SqlStatement, SqlTransaction, SqlValue, StoreOptions,
+    UserSql,
 };
 
 /// A database of an actor that was started before, and a user of it.
@@ -27,7 +30,11 @@ struct Actor {
 
 impl Actor {
     async fn new() -> Self {
-        let fixture = Fixture::new();
+        Self::with(StoreOptions::default()).await
+    }
+
+    async fn with(options: StoreOptions) -> Self {
+        let fixture = Fixture::with(options);
         let database = fixture.existing("a", "one").await;
         let sql = database.user_sql();
         Self {

@@ -1,0 +1,76 @@
+//! What the layers over SQLite's own file layer have in common: a file of theirs
+//! is a header, and behind it, in the same allocation, the file below.
+
+use rusqlite::ffi;
+
+/// The file below the one whose header is an `H`.
+///
+/// # Safety
+///
+/// `file` is memory that the layer below was given `size_of::<H>()` bytes into.
+pub(super) unsafe fn below_of<H>(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
+    // SAFETY: the caller's.
+    unsafe { file.cast::<H>().add(1).cast() }
+}
+
+/// Calls a method of the file below; a missing one is an I/O error.
+macro_rules! below {
+    ($header:ty, $file:ident . $method:ident ( $($argument:expr),* )) => {{
+        let real = $crate::disk::layered::below_of::<$header>($file);
+        match (*(*real).pMethods).$method {
+            Some(method) => method(real, $($argument),*),
+            None => ffi::SQLITE_IOERR,
+        }
+    }};
+}
+
+/// Methods that only pass the call on.
+macro_rules! forward {
+    ($header:ty; $( $name:ident = $method:ident ( $($argument:ident : $type:ty),* ); )*) => { $(
+        unsafe extern "C" fn $name(file: *mut ffi::sqlite3_file, $($argument: $type),*) -> c_int {
+            // SAFETY: SQLite calls it with a file that the layer's `open` made.
+            unsafe { below!($header, file.$method($($argument),*)) }
+        }
+    )* };
+}
+
+/// The oldest set of methods, which is enough for files of one process that are not
+/// mapped. Those that are not named are passed on.
+macro_rules! methods {
+    ($header:ty; close = $close:expr, write = $write:expr, truncate = $truncate:expr, sync = $sync:expr) => {{
+        forward! {
+            $header;
+            read = xRead(bytes: *mut c_void, count: c_int, offset: ffi::sqlite3_int64);
+            file_size = xFileSize(size: *mut ffi::sqlite3_int64);
+            lock = xLock(level: c_int);
+            unlock = xUnlock(level: c_int);
+            check_reserved_lock = xCheckReservedLock(answer: *mut c_int);
+            file_control = xFileControl(op: c_int, argument: *mut c_void);
+            sector_size = xSectorSize();
+            device_characteristics = xDeviceCharacteristics();
+        }
+        ffi::sqlite3_io_methods {
+            iVersion: 1,
+            xClose: Some($close),
+            xRead: Some(read),
+            xWrite: Some($write),
+            xTruncate: Some($truncate),
+            xSync: Some($sync),
+            xFileSize: Some(file_size),
+            xLock: Some(lock),
+            xUnlock: Some(unlock),
+            xCheckReservedLock: Some(check_reserved_lock),
+            xFileControl: Some(file_control),
+            xSectorSize: Some(sector_size),
+            xDeviceCharacteristics: Some(device_characteristics),
+            xShmMap: None,
+            xShmLock: None,
+            xShmBarrier: None,
+            xShmUnmap: None,
+            xFetch: None,
+            xUnfetch: None,
+        }
+    }};
+}
+
+pub(super) use {below, forward, methods};

@@ -1,10 +1,12 @@
 // An actor's files in the hands of another SQLite: what a shell would see.
 
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 import Database from "better-sqlite3";
 import greenroom from "../../index.js";
 
@@ -17,10 +19,42 @@ const journal = actor({
     write: async (c, text) => {
       await c.db.run`insert into entry values (${text})`;
       c.state.entries++;
+      await c.saveState({ immediate: true });
     },
     read: async (c) => [c.state.entries, (await c.db.query("select text from entry")).map(({ text }) => text)],
   },
 });
+
+const napper = actor({ ...journal.config, options: { sleepTimeout: 50 } });
+
+/** Runs SQL in the `sqlite3` shell; without one, in another SQLite. */
+function shell(file, sql) {
+  try {
+    return execFileSync("sqlite3", ["-noheader", file, sql], { encoding: "utf8", stdio: "pipe" }).trim();
+  } catch (error) {
+    if (error.code !== "ENOENT") throw error;
+  }
+  const database = new Database(file, { timeout: 0 });
+  try {
+    const statement = database.prepare(sql);
+    if (!statement.reader) return statement.run() && "";
+    return statement.raw().all().join("\n");
+  } finally {
+    database.close();
+  }
+}
+
+/** The file belongs to its actor while that is awake: asks until it is let go of. */
+async function shellOnceAsleep(file, sql) {
+  for (let turn = 0; ; turn++) {
+    try {
+      return shell(file, sql);
+    } catch (error) {
+      if (turn === 300 || !/locked|busy/i.test(`${error.stderr ?? ""}${error.message}`)) throw error;
+      await delay(50);
+    }
+  }
+}
 
 function folder(t) {
   const path = mkdtempSync(join(tmpdir(), "greenroom-files-"));
@@ -56,6 +90,44 @@ test("the file of a sleeping actor, its log included, opens elsewhere and back",
   const second = registryIn(dataDir);
   assert.deepEqual(await second.client().journal.get("a").read(), [2, ["one", "two", "by hand"]]);
   await second.shutdown();
+});
+
+test("the shell reads and writes the file of an actor that sleeps, and it wakes with what was written", async (t) => {
+  const dataDir = folder(t);
+  const registry = setup({ use: { napper }, dataDir, logging: { level: "silent" } });
+  t.after(() => registry.shutdown());
+  const handle = registry.client().napper.getOrCreate("a");
+  await handle.write("one");
+  const id = await handle.resolve();
+  const file = join(dataDir, "actors", id.slice(0, 2), `${id}.db`);
+  assert.equal(await shellOnceAsleep(file, "select text from entry"), "one");
+  assert.equal(await shellOnceAsleep(file, "pragma integrity_check"), "ok");
+  await shellOnceAsleep(file, "insert into entry values ('by shell')");
+  assert.deepEqual(await handle.read(), [1, ["one", "by shell"]]);
+});
+
+test("a file as RivetKit leaves it, with a rollback journal and its tables alone, is an actor with its state", async (t) => {
+  const dataDir = folder(t);
+  const file = join(dataDir, "theirs.sqlite");
+  const registry = registryIn(dataDir);
+  t.after(() => registry.shutdown());
+  const before = registry.client().journal.getOrCreate("a");
+  await before.write("one");
+  await before.write("two");
+  await registry.export("journal", "a", file);
+  const theirs = new Database(file);
+  const names = theirs
+    .prepare("select name from sqlite_schema where name like '\\_greenroom%' escape '\\'")
+    .pluck()
+    .all();
+  assert.deepEqual(names, []);
+  theirs.pragma("journal_mode = DELETE");
+  theirs.exec("vacuum");
+  theirs.close();
+  await registry.import("journal", "b", file);
+  assert.deepEqual(await registry.client().journal.get("b").read(), [2, ["one", "two"]]);
+  await registry.client().journal.get("b").write("three");
+  assert.deepEqual(await registry.client().journal.get("b").read(), [3, ["one", "two", "three"]]);
 });
 
 test("a backup opens elsewhere, and may be changed before it is imported", async (t) => {

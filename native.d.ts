@@ -22,7 +22,7 @@ export declare class ActorContext {
    * CBOR array.
    */
   broadcast(name: string, args: Buffer): void
-  /** Counters of the attached inspector; all zero while there is none. */
+  /** Revisions grow while an inspector is attached; the rest is as of now. */
   inspectorSnapshot(): JsInspectorSnapshot
   /**
    * Rejects with `inspector/unauthorized` unless the bearer token may inspect

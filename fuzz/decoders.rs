@@ -9,6 +9,9 @@ use greenroom_wire::client_protocol::{
     ToServer,
 };
 use greenroom_wire::error_body::ErrorBody;
+use greenroom_wire::inspector_protocol::{
+    InspectorVersion, ToClient as ToInspector, ToServer as OfInspector,
+};
 use greenroom_wire::{ActorKey, Encoding, Subprotocols, cbor, conn_params, gateway_path, value};
 
 /// A decoder's name, which is that of its folder of seeds, and its check.
@@ -26,6 +29,8 @@ pub const DECODERS: &[Decoder] = &[
     ("subprotocols", subprotocols),
     ("conn_params", params),
     ("key", key),
+    ("inspector_request", inspector_request),
+    ("inspector_response", inspector_response),
 ];
 
 const ENCODINGS: [Encoding; 3] = [Encoding::Bare, Encoding::Cbor, Encoding::Json];
@@ -130,5 +135,28 @@ pub fn key(bytes: &[u8]) {
     for key in keys.into_iter().flatten() {
         let again = ActorKey::from_serialized(key.as_serialized());
         assert_eq!(again.map(|key| key.parts()).ok(), Some(key.parts()));
+    }
+}
+
+fn inspector_versions() -> impl Iterator<Item = InspectorVersion> {
+    (1..=InspectorVersion::CURRENT.number()).filter_map(InspectorVersion::new)
+}
+
+pub fn inspector_request(bytes: &[u8]) {
+    for version in inspector_versions() {
+        if let Ok(request) = OfInspector::decode(Bytes::copy_from_slice(bytes), version) {
+            let again = OfInspector::decode(request.encode(), InspectorVersion::CURRENT);
+            assert_eq!(again.ok(), Some(request), "{version:?}");
+        }
+    }
+}
+
+pub fn inspector_response(bytes: &[u8]) {
+    if let Ok(response) = ToInspector::decode(Bytes::copy_from_slice(bytes)) {
+        let written = response.encode(InspectorVersion::CURRENT);
+        assert_eq!(ToInspector::decode(written).ok().as_ref(), Some(&response));
+        for version in inspector_versions() {
+            assert!(!response.encode(version).is_empty(), "{version:?}");
+        }
     }
 }

@@ -194,21 +194,6 @@ describe("a registry", () => {
     expect((await failure(registry.localAction(target, "x", encode([])))).code).toBe("shut_down");
   });
 
-  test("says of everything it cannot do yet that it is not configured", async () => {
-    const registry = new native.CoreRegistry();
-    const config = {
-      version: 1,
-      endpoint: "http://127.0.0.1:1",
-      namespace: "default",
-      poolName: "default",
-      serverlessPackageVersion: "0",
-      serverlessValidateEndpoint: false,
-      serverlessMaxStartPayloadBytes: 1,
-    };
-    const error = await failure(registry.serveListener({ port: 1 }, config));
-    expect(facts(error)).toEqual(["actor", "not_configured", { component: "serverless" }]);
-  });
-
   test.each([
     [{}, "needs an actorId, or a name"],
     [{ name: "thing", key: [], method: "make" }, "must be 'get' or 'getOrCreate', not 'make'"],

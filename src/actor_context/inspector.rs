@@ -19,16 +19,19 @@ pub struct JsInspectorSnapshot {
 
 #[napi]
 impl ActorContext {
-    /// Counters of the attached inspector; all zero while there is none.
+    /// Revisions grow while an inspector is attached; the rest is as of now.
     #[napi(catch_unwind)]
     pub fn inspector_snapshot(&self) -> JsInspectorSnapshot {
+        let ctx = &self.shared.ctx;
+        let revisions = ctx.inspector_revisions();
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         JsInspectorSnapshot {
-            state_revision: 0.0,
-            connections_revision: 0.0,
-            queue_revision: 0.0,
-            active_connections: 0,
-            queue_size: 0,
-            connected_clients: 0,
+            state_revision: revisions.state as f64,
+            connections_revision: revisions.connections as f64,
+            queue_revision: revisions.queue as f64,
+            active_connections: count(ctx.conn_count()),
+            queue_size: u32::try_from(ctx.queue_len()).unwrap_or(u32::MAX),
+            connected_clients: count(ctx.attached_inspectors()),
         }
     }
 

@@ -91,7 +91,6 @@ impl JsActorConfig {
         if let Some(profiling) = &self.sqlite_profiling {
             profiling.check()?;
         }
-        check_tabs(self.inspector_tabs.as_deref().unwrap_or_default())?;
         let mut config = ActorConfig::default();
         self.set_timeouts(&mut config)?;
         self.set_limits(&mut config)?;
@@ -110,6 +109,7 @@ impl JsActorConfig {
         config.queues = queues::check(self.queues.unwrap_or_default())?;
         let actions = self.actions.unwrap_or_default().into_iter();
         config.actions = actions.map(|action| action.name).collect();
+        config.inspector_tabs = check_tabs(self.inspector_tabs.unwrap_or_default())?;
         Ok(config)
     }
 

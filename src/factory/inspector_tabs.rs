@@ -1,8 +1,9 @@
 //! Tabs that an actor type adds to, or hides from, its inspector.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use greenroom_core::InspectorTab;
 use greenroom_error::{Error, Result};
 use napi_derive::napi;
 
@@ -28,10 +29,10 @@ pub struct JsInspectorTabEntry {
     pub hidden: Option<bool>,
 }
 
-/// Checks ids and what each kind of entry needs. Nothing is served yet.
-pub(super) fn check_tabs(tabs: &[JsInspectorTabEntry]) -> Result<()> {
+/// Checks ids and what each kind of entry needs.
+pub(super) fn check_tabs(tabs: Vec<JsInspectorTabEntry>) -> Result<Vec<InspectorTab>> {
     let mut seen = HashSet::new();
-    for tab in tabs {
+    for tab in &tabs {
         let problem = if tab.hidden == Some(true) {
             hidden_problem(&tab.id)
         } else {
@@ -45,7 +46,20 @@ pub(super) fn check_tabs(tabs: &[JsInspectorTabEntry]) -> Result<()> {
             return Err(Error::internal(text));
         }
     }
-    Ok(())
+    Ok(tabs.into_iter().map(InspectorTab::from).collect())
+}
+
+impl From<JsInspectorTabEntry> for InspectorTab {
+    fn from(tab: JsInspectorTabEntry) -> Self {
+        let hidden = tab.hidden == Some(true);
+        Self {
+            id: tab.id,
+            label: tab.label,
+            icon: tab.icon,
+            source: tab.source.filter(|_| !hidden).map(PathBuf::from),
+            hidden,
+        }
+    }
 }
 
 fn hidden_problem(id: &str) -> Option<String> {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use greenroom_error::Error;
+pub(super) use greenroom_host_embedded::METRICS_TYPE;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use serde_json::{Value as Json, json};
@@ -13,7 +14,6 @@ use super::{CoreRegistry, Embedded};
 use crate::bridge::{Buffer, Promise, enter, promise, to_napi};
 
 pub(super) const JSON_TYPE: &str = "application/json";
-pub(super) const METRICS_TYPE: &str = "text/plain; version=0.0.4";
 /// What published clients and tools look for.
 const RUNTIME: &str = "rivetkit";
 const ENVOY_PROTOCOL_VERSION: u32 = 8;
@@ -72,23 +72,12 @@ pub(super) fn metadata(embedded: &Embedded) -> Json {
     metadata
 }
 
+/// Of a registry that serves; of any other there is nothing to tell.
 pub(super) fn metrics(phase: &Phase) -> String {
-    let (awake, open) = match phase {
-        Phase::Serving(embedded) => (embedded.host.awake_count(), embedded.host.open_databases()),
-        _ => (0, 0),
-    };
-    let gauge = |name: &str, help: &str, value: usize| {
-        format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n")
-    };
-    gauge(
-        "greenroom_actors_awake",
-        "Actors with an instance in this process.",
-        awake,
-    ) + &gauge(
-        "greenroom_databases_open",
-        "Actor databases that hold files open.",
-        open,
-    )
+    match phase {
+        Phase::Serving(embedded) => embedded.host.metrics(),
+        _ => String::new(),
+    }
 }
 
 #[napi]

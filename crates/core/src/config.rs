@@ -4,6 +4,7 @@
 //! only what the user set.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::actor::queue::QueuePolicy;
@@ -29,6 +30,17 @@ pub struct Hooks {
     pub closed: bool,
     /// `onBeforeSubscribe`.
     pub subscribe: bool,
+}
+
+/// A tab of an actor type's inspector.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InspectorTab {
+    pub id: String,
+    pub label: Option<String>,
+    pub icon: Option<String>,
+    /// Folder of the tab's files; `None` for a built-in tab.
+    pub source: Option<PathBuf>,
+    pub hidden: bool,
 }
 
 /// Options of one actor type. Times are spans, sizes are bytes.
@@ -86,6 +98,8 @@ pub struct ActorConfig {
     pub max_pending_requests: u32,
     /// Declared action names, sorted; for display only.
     pub actions: Vec<String>,
+    /// What the actor type changes about its inspector.
+    pub inspector_tabs: Vec<InspectorTab>,
     pub hooks: Hooks,
 }
 
@@ -127,6 +141,7 @@ impl Default for ActorConfig {
             max_outgoing_message_size: 1_048_576,
             max_pending_requests: 10_000,
             actions: Vec::new(),
+            inspector_tabs: Vec::new(),
             hooks: Hooks::default(),
         }
     }

@@ -19,6 +19,7 @@ pub use actor::connection::{
 };
 pub use actor::context::ActorContext;
 pub use actor::factory::{ActorEvents, ActorFactory, ActorStart};
+pub use actor::inspection::Revisions as InspectorRevisions;
 pub use actor::kv::KvListOptions;
 pub use actor::lifecycle::LifecycleState;
 pub use actor::messages::{
@@ -33,7 +34,7 @@ pub use actor::sql_handles::{ActorCursor, ActorTransaction};
 pub use actor::state_transaction::StateTransaction;
 pub use actor::work::{ActorWorkKind, ActorWorkRegion, CountGuard};
 pub use clock::{Clock, ManualClock};
-pub use config::{ActorConfig, Durability, Hooks};
+pub use config::{ActorConfig, Durability, Hooks, InspectorTab};
 pub use host::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture, StopReason};
 pub use registry::{ActionCall, ActorHandle, Lookup, RegistryDispatcher, StartActor};
 pub use reply::{Answer, Reply, ReplyReceiver};

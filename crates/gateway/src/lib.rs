@@ -16,6 +16,7 @@ mod body;
 pub mod connect;
 pub mod files;
 mod head;
+pub mod inspector;
 mod live;
 mod queue;
 mod raw;

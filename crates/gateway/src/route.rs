@@ -7,6 +7,8 @@ use http::Method;
 use percent_encoding::percent_decode_str;
 use serde_json::json;
 
+use crate::inspector::assets::Asset;
+
 /// A route whose method is right.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Route<'a> {
@@ -19,6 +21,8 @@ pub(crate) enum Route<'a> {
     Queue(Cow<'a, str>),
     /// Path and query as user code sees them.
     Raw(Cow<'a, str>),
+    /// A file of the inspector's page.
+    InspectorAsset(Asset<'a>),
     /// Path and query of the inspector, for the runtime to answer.
     Inspector(&'a str),
 }
@@ -39,8 +43,12 @@ impl<'a> Route<'a> {
         {
             return Ok(Self::Raw(raw_path(rest)));
         }
-        if path.starts_with("/inspector/") {
-            return Ok(Self::Inspector(path_and_query));
+        if let Some(rest) = path.strip_prefix("/inspector/") {
+            let Some(asset) = Asset::find(rest) else {
+                return Ok(Self::Inspector(path_and_query));
+            };
+            check_method(method, &Method::GET, path)?;
+            return Ok(Self::InspectorAsset(asset));
         }
         let (route, allowed) = match path {
             "/" => (Self::Banner, Method::GET),

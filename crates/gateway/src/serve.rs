@@ -105,6 +105,10 @@ impl Gateway {
                 let uri = head::original_url(&parts.headers).unwrap_or(&uri);
                 self.raw(&parts, uri, &ray_id, body, actor).await
             }
+            Route::InspectorAsset(asset) => {
+                discard_body(body, &self.clock).await;
+                asset.serve(actor.handle().ctx().config()).await
+            }
             Route::Inspector(uri) if self.inspector_in_runtime => {
                 self.raw(&parts, uri, &ray_id, body, actor).await
             }

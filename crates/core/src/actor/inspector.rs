@@ -10,6 +10,7 @@ use greenroom_error::{Error, Result, code};
 use greenroom_store::SaveBatch;
 
 use crate::actor::context::ActorContext;
+use crate::actor::inspection::Board;
 
 /// Random bytes of a token.
 const TOKEN_BYTES: usize = 32;
@@ -21,6 +22,7 @@ const TEST_TOKEN_ENV: &str = "_RIVET_TEST_INSPECTOR_TOKEN";
 pub(crate) struct InspectorRoom {
     /// As stored; set once, at the start.
     token: OnceLock<String>,
+    pub(super) board: Board,
 }
 
 fn new_token() -> Result<String> {
@@ -64,18 +66,22 @@ impl ActorContext {
         self.0.inspector.token.get().map(String::as_str)
     }
 
+    /// What whoever may inspect this actor says. Empty before the start.
+    pub fn inspector_bearer(&self) -> String {
+        match std::env::var(TEST_TOKEN_ENV) {
+            Ok(token) if !token.is_empty() => token,
+            _ => self.inspector_token().unwrap_or_default().to_owned(),
+        }
+    }
+
     /// Checks the bearer token of whoever wants to inspect.
     ///
     /// # Errors
     /// `inspector/unauthorized`.
     pub fn verify_inspector_token(&self, given: Option<&str>) -> Result<()> {
-        let test_token = std::env::var(TEST_TOKEN_ENV).unwrap_or_default();
-        let expected = match test_token.as_str() {
-            "" => self.inspector_token().unwrap_or_default(),
-            token => token,
-        };
+        let expected = self.inspector_bearer();
         match given {
-            Some(given) if !expected.is_empty() && same(given, expected) => Ok(()),
+            Some(given) if !expected.is_empty() && same(given, &expected) => Ok(()),
             _ => Err(Error::new(&code::INSPECTOR_UNAUTHORIZED)),
         }
     }

@@ -7,6 +7,7 @@ mod cron;
 mod deltas;
 mod dispatch;
 pub mod factory;
+pub mod inspection;
 mod inspector;
 mod intents;
 pub mod kv;

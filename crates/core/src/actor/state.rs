@@ -122,6 +122,7 @@ impl ActorContext {
 
     fn request_save_revision(&self, opts: RequestSaveOpts) -> u64 {
         self.0.state.dirty.store(true, Ordering::SeqCst);
+        self.changed_for_inspectors(|revisions| &mut revisions.state);
         let now = self.0.clock.now();
         let requested = self.0.state.book.lock().request(opts, now);
         if requested.notify
@@ -261,7 +262,9 @@ impl ActorContext {
         if self.save_channel_closed() || !self.send_lifecycle_event(flush) {
             return Err(Error::not_configured("lifecycle events"));
         }
-        answered.result().await
+        let written = answered.result().await;
+        self.changed_for_inspectors(|revisions| &mut revisions.workflow);
+        written
     }
 
     /// An `onStateChange` callback began: it keeps the actor awake and holds up

@@ -10,7 +10,7 @@ use greenroom_error::{Error, Result, code};
 use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, discard_body, host_error_reply};
 use greenroom_wire::RayId;
 use greenroom_wire::gateway_path::{self, GatewayRoute, QueryMethod, TargetHeaders};
-use http::header::{AsHeaderName, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::header::{AsHeaderName, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode, Uri};
 use http_body::Body;
 
@@ -18,6 +18,7 @@ use super::cors::CorsRequest;
 use super::listener::Door;
 use super::upgrade;
 use crate::api;
+use crate::metrics::METRICS_TYPE;
 use crate::ready::Seeker;
 use crate::shared::Shared;
 use crate::target::{Missing, Target};
@@ -162,6 +163,9 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Display,
 {
+    if request.method() == Method::GET && is_metrics(&route.path_and_query) {
+        return metrics(shared, request).await;
+    }
     let target = match target_of(shared, route.target) {
         Ok(target) => target,
         Err(error) => return refuse(shared, request, &error).await,
@@ -175,6 +179,23 @@ where
     };
     let seeker = Seeker::new(shared, &target);
     shared.gateway.serve(request, seeker).await
+}
+
+fn is_metrics(path_and_query: &str) -> bool {
+    path_and_query.split('?').next() == Some("/metrics")
+}
+
+/// Figures of the process, whichever actor was asked: none is woken for it.
+async fn metrics<B>(shared: &Shared, request: Request<B>) -> HttpReply
+where
+    B: Body<Data = Bytes>,
+    B::Error: Display,
+{
+    discard_body(request.into_body(), shared.clock()).await;
+    let mut reply = HttpReply::new(ReplyBody::whole(shared.metrics()));
+    let text = HeaderValue::from_static(METRICS_TYPE);
+    reply.headers_mut().insert(CONTENT_TYPE, text);
+    reply
 }
 
 /// Tokens, pools, regions and crash policies are read and mean nothing here.

@@ -6,12 +6,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
+use greenroom_gateway::inspector::InspectRequest;
 use greenroom_gateway::websocket::{ClientSocket, Farewell, Outbox, SocketRequest, unreachable};
-use greenroom_gateway::{connect, raw_socket, user_headers};
+use greenroom_gateway::{connect, inspector, raw_socket, user_headers};
 use greenroom_wire::gateway_path::{self, GatewayRoute};
 use greenroom_wire::{Encoding, RayId, Subprotocols};
 use http::HeaderMap;
-use http::header::{HeaderValue, SEC_WEBSOCKET_PROTOCOL};
+use http::header::{AUTHORIZATION, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +30,7 @@ pub(crate) struct Plan {
 enum Purpose {
     Connect(Target, SocketRequest, Encoding),
     Raw(Target, SocketRequest),
+    Inspect(Target, InspectRequest),
     /// Nothing: it is told why.
     Close(Farewell),
 }
@@ -45,6 +47,15 @@ impl Plan {
         let offer = Subprotocols::parse(offered.into_iter().map(HeaderValue::as_bytes));
         let found = find(shared, path_and_query, &offer);
         let purpose = match found {
+            Ok((target, route)) if route.path() == "/inspector/connect" => {
+                let request = InspectRequest {
+                    token: inspector_token(&offer, headers),
+                    protocol_version: route.query("protocol_version"),
+                    runtime_routes: shared.options.inspector_in_runtime,
+                    ray_id,
+                };
+                Purpose::Inspect(target, request)
+            }
             Ok((target, route)) => purpose(target, route, &offer, headers, ray_id),
             Err(error) => Purpose::Close(unreachable(&error, &ray_id)),
         };
@@ -55,6 +66,33 @@ impl Plan {
 struct Route {
     uri: String,
     skip_ready_wait: bool,
+}
+
+impl Route {
+    fn path(&self) -> &str {
+        self.uri.split('?').next().unwrap_or_default()
+    }
+
+    /// The first value of a parameter, as it was sent.
+    fn query(&self, name: &str) -> Option<String> {
+        let (_, query) = self.uri.split_once('?')?;
+        query.split('&').find_map(|pair| {
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            (key == name).then(|| value.to_owned())
+        })
+    }
+}
+
+/// What the offer says, or else the bearer header.
+fn inspector_token(offer: &Subprotocols<'_>, headers: &HeaderMap) -> Option<String> {
+    let offered = offer.inspector_token.map(str::to_owned);
+    offered.or_else(|| {
+        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+        let (scheme, token) = value.split_once(' ')?;
+        scheme
+            .eq_ignore_ascii_case("bearer")
+            .then(|| token.trim().to_owned())
+    })
 }
 
 fn find(shared: &Shared, path: &str, offer: &Subprotocols<'_>) -> Result<(Target, Route)> {
@@ -85,12 +123,7 @@ fn purpose(
     headers: &HeaderMap,
     ray_id: RayId,
 ) -> Purpose {
-    let path = route.uri.split('?').next();
-    if path == Some("/inspector/connect") {
-        let error = Error::not_configured("inspector");
-        return Purpose::Close(unreachable(&error, &ray_id));
-    }
-    let encoding = (path == Some("/connect")).then(|| offer.encoding());
+    let encoding = (route.path() == "/connect").then(|| offer.encoding());
     let read = || Ok((offer.conn_params()?, encoding.transpose()?));
     let (params, encoding) = match read() {
         Ok(read) => read,
@@ -150,6 +183,9 @@ where
             Box::pin(connect::serve(socket, home(target), request, encoding))
         }
         Purpose::Raw(target, request) => Box::pin(raw_socket::serve(socket, home(target), request)),
+        Purpose::Inspect(target, request) => {
+            Box::pin(inspector::serve(socket, home(target), request))
+        }
         Purpose::Close(farewell) => refuse(socket, farewell),
     }
 }

@@ -83,9 +83,10 @@ async fn subprotocols_name_the_target_of_a_bare_path() {
         "rivet, rivet_target.actor, rivet_actor.{}",
         id.as_str().unwrap()
     );
-    // The actor is there; its inspector is not built yet.
+    // The actor is there; it wants to know who looks.
     let (_, close) = close_of(addr, "/inspector/connect", &offer).await;
-    assert!(close.reason.starts_with("actor.not_configured#"));
+    assert_eq!(u16::from(close.code), 1008);
+    assert_eq!(close.reason.as_str(), "inspector.unauthorized");
     let (_, close) = close_of(addr, "/connect", "rivet, rivet_target.actor").await;
     assert!(close.reason.starts_with("guard.missing_header#"));
 }

@@ -123,6 +123,7 @@ impl ActorContext {
 
     fn insert_conn(&self, conn: ConnHandle) {
         self.0.conns.insert(conn);
+        self.conns_changed();
         self.0.work.poke();
     }
 
@@ -138,9 +139,14 @@ impl ActorContext {
             if conn.is_hibernatable() {
                 self.queue_hibernation_removal(id);
             }
+            self.conns_changed();
             self.0.work.poke();
         }
         taken
+    }
+
+    fn conns_changed(&self) {
+        self.changed_for_inspectors(|revisions| &mut revisions.connections);
     }
 
     /// Closes the transport, removes the connection and runs `onDisconnect`. A
@@ -202,6 +208,9 @@ impl ActorContext {
     /// Subscribes or unsubscribes without asking user code.
     pub fn set_subscribed(&self, conn: &ConnHandle, event: &str, subscribe: bool) {
         let changed = self.0.conns.set_subscribed(conn, event, subscribe);
+        if changed {
+            self.conns_changed();
+        }
         if changed && conn.is_hibernatable() {
             self.queue_hibernation_update(conn.id());
         }
@@ -209,6 +218,7 @@ impl ActorContext {
 
     pub fn set_conn_state(&self, conn: &ConnHandle, state: Bytes) {
         conn.replace_state(state);
+        self.conns_changed();
         if conn.is_hibernatable() {
             self.queue_hibernation_update(conn.id());
         }

@@ -15,7 +15,7 @@ mod waiting;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -48,6 +48,8 @@ pub(crate) struct QueueRoom {
     pipe: Pipe<QueueOp>,
     /// Of the batch before; `None` before the first and after a failure.
     ledger: Mutex<Option<QueueLedger>>,
+    /// Stored messages, as the last batch left them.
+    len: AtomicU64,
     /// Leases of earlier generations have been ended.
     leases_ended: AtomicBool,
     deliveries: Arc<Deliveries>,
@@ -93,6 +95,7 @@ impl QueueRoom {
         Self {
             pipe: Pipe::default(),
             ledger: Mutex::default(),
+            len: AtomicU64::new(0),
             leases_ended: AtomicBool::new(false),
             deliveries: Arc::new(deliveries.collect()),
             receivers: ReceiverLine::default(),
@@ -279,6 +282,11 @@ impl ActorContext {
         self.sql().queue_heads().await
     }
 
+    /// Stored messages, as far as this generation has had to do with them.
+    pub fn queue_len(&self) -> u64 {
+        self.0.queue.len.load(Ordering::SeqCst)
+    }
+
     /// Most messages the queue may hold.
     pub fn queue_max_size(&self) -> u32 {
         self.config().max_queue_size
@@ -338,8 +346,10 @@ impl ActorContext {
         };
         let outcome = self.sql().queue_write(batch).await?;
         room.leases_ended.store(true, Ordering::SeqCst);
+        room.len.store(outcome.ledger.len, Ordering::SeqCst);
         *room.ledger.lock() = Some(outcome.ledger);
         self.note_redelivery(outcome.next_redelivery);
+        self.changed_for_inspectors(|revisions| &mut revisions.queue);
         Ok(outcome.written)
     }
 

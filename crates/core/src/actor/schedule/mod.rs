@@ -258,6 +258,7 @@ impl ActorContext {
             unpruned: outcome.unpruned,
         };
         self.note_next_schedule(outcome.next);
+        self.changed_for_inspectors(|revisions| &mut revisions.schedules);
         Ok(outcome.written)
     }
 

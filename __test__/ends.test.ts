@@ -1,8 +1,8 @@
 /** Starts, saves and ends that go wrong, cross each other or take too long. */
 import { describe, expect, test } from "vitest";
-import { event, greenroom, kitOf, registryOf } from "./fixtures/greenroom";
+import { event, greenroom, kitOf, registryOf, temporaryFolder } from "./fixtures/greenroom";
 
-const { actor, setup, UserError } = greenroom;
+const { actor, db, setup, UserError } = greenroom;
 
 const never = () => new Promise<never>(() => {});
 
@@ -279,6 +279,108 @@ describe("calls that race with sleep()", () => {
     }
     expect(await handle.get()).toBe(answered);
     expect(wakes).toBeGreaterThan(5);
+  });
+});
+
+describe("work that goes on when the actor falls asleep", () => {
+  const book = db({ onMigrate: (d: any) => d.execute("create table if not exists book (who text)") });
+
+  /** Writes twice, and does not hurry: whoever ends the transaction meanwhile is found out. */
+  const write = (c: any, who: string) =>
+    c.db.transaction(async (tx: any) => {
+      await tx.run("insert into book (who) values (?)", who);
+      for (let pause = 0; pause < 20; pause++) await new Promise((resolve) => setTimeout(resolve, 1));
+      await tx.run("insert into book (who) values (?)", who);
+    });
+
+  test("keeps its transaction: run, and onSleep itself", async () => {
+    const failures: unknown[] = [];
+    const noting = (work: Promise<void>) => work.catch((error) => void failures.push(error));
+    const thing = actor({
+      state: {},
+      db: book,
+      run: async (c) => {
+        await new Promise((resolve) => c.abortSignal.addEventListener("abort", resolve));
+        await noting(write(c, "run"));
+      },
+      onSleep: (c) => noting(write(c, "onSleep")),
+      actions: {
+        sleep: (c) => c.sleep(),
+        read: (c) => c.db.query("select who, count(*) as n from book group by who order by who"),
+      },
+    });
+    const dataDir = temporaryFolder();
+    const first = registryOf({ thing }, { dataDir });
+    await first.client().thing.getOrCreate(["a"]).sleep();
+    await first.shutdown();
+    const second = registryOf({ thing }, { dataDir });
+    expect(await second.client().thing.getOrCreate(["a"]).read()).toEqual([
+      { who: "onSleep", n: 2 },
+      { who: "run", n: 2 },
+    ]);
+    expect(failures).toEqual([]);
+  });
+
+  test("keeps its transaction: calls that came in before and during the grace", async () => {
+    let sleeps = 0;
+    const thing = actor({
+      state: { n: 0 },
+      db: book,
+      onSleep: () => void sleeps++,
+      actions: {
+        write: (c) => c.db.transaction((tx: any) => tx.run("insert into book (who) values ('write')")),
+        both: (c) =>
+          c.db.transaction(
+            async (tx: any) => {
+              await tx.run("insert into book (who) values ('both')");
+              c.state.n++;
+            },
+            { includeState: true },
+          ),
+        sleep: (c) => c.sleep(),
+        read: async (c) => [c.state.n, (await c.db.query("select count(*) as n from book"))[0]],
+      },
+    });
+    const handle = registryOf({ thing }).client().thing.getOrCreate(["a"]);
+    const ROUNDS = 100;
+    for (let round = 0; round < ROUNDS; round++) {
+      await Promise.all([handle.write(), handle.sleep(), handle.both(), handle.write(), handle.both()]);
+    }
+    expect(await handle.read()).toEqual([2 * ROUNDS, { n: 4 * ROUNDS }]);
+    expect(sleeps).toBeGreaterThan(10);
+  });
+
+  test("is not cut when calls never pause: in the end they wait for the next generation", async () => {
+    let wakes = 0;
+    let over = false;
+    const thing = actor({
+      state: { n: 0 },
+      options: { sleepGracePeriod: 4_000 },
+      onWake: () => void wakes++,
+      actions: {
+        add: async (c) => {
+          const n = ++c.state.n;
+          await c.saveState({ immediate: true });
+          return n;
+        },
+        sleep: (c) => c.sleep(),
+        get: (c) => c.state.n,
+      },
+    });
+    const handle = registryOf({ thing }).client().thing.getOrCreate(["a"]);
+    let answered = 0;
+    const caller = async () => {
+      while (!over) {
+        await handle.add();
+        answered++;
+      }
+    };
+    const callers = Promise.all(Array.from({ length: 8 }, caller));
+    await handle.sleep();
+    while (wakes < 2) await Promise.race([callers, new Promise((resolve) => setTimeout(resolve, 5))]);
+    over = true;
+    await callers;
+    expect(await handle.get()).toBe(answered);
   });
 });
 

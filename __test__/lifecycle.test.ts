@@ -40,10 +40,10 @@ function diary(options: object = {}, extra: object = {}) {
     asleep.push(next);
     return next.promise;
   };
-  /** Calls until a later generation answers: one that goes to sleep still does. */
+  const count = (wanted: string) => notes.filter((note) => note === wanted).length;
+  /** After a sleep: calls until a later generation answers. The one that goes to sleep still does. */
   const nextGeneration = async (handle: { get(): Promise<number> }) => {
-    const before = notes.filter((note) => note === "wake").length;
-    while (notes.filter((note) => note === "wake").length === before) await handle.get();
+    while (count("wake") <= count("sleep")) await handle.get();
   };
   return { page, notes, sleeps, nextGeneration, gone: gone.promise };
 }

@@ -31,8 +31,6 @@ async function call(handle, known, random) {
     await handle[kind](id, size);
     known.answered(id);
   } catch (error) {
-    // Cut off by the sleep of its actor: whole or not at all, but nobody knows which.
-    if (error.code === "transaction_closed" || (kind === "both" && error.code === "internal_error")) return;
     const planned = kind === "fail" && error.code === "planned";
     // A transaction over the state had it for itself.
     if (!planned && error.code !== "state_transaction_conflict") throw error;

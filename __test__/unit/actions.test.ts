@@ -183,6 +183,23 @@ describe("a context", () => {
     expect(fixture.lines.join()).toContain("background");
   });
 
+  test("tells native code of what work changed before the work counts as ended", async () => {
+    let finish = () => {};
+    const gate = new Promise<void>((resolve) => (finish = resolve));
+    for (const kind of ["keepAwake", "waitUntil"] as const) {
+      const later = async (c: any) => {
+        await gate;
+        c.state.n++;
+      };
+      const fixture = rig({ state: { n: 0 }, actions: { work: (c: any) => void c[kind](later(c)) } });
+      fixture.ctx.stored = encode({ n: 0 });
+      await fixture.action("work");
+      const ended = (fixture.ctx.services[kind] as Promise<void>).then(() => [...fixture.ctx.log]);
+      finish();
+      expect(await ended).toEqual(["state", "requestSave"]);
+    }
+  });
+
   test("asks for sleep and destruction, lists connections and yields the registry's client", async () => {
     const client = { is: "client" };
     const fixture = rig(

@@ -224,38 +224,24 @@ describe("onStateChange", () => {
 });
 
 describe("sleep", () => {
-  test("runs the hook, saves, waits for work and saves again if that changed something", async () => {
+  test("runs the hook and tells native code of its changes, which saves when nothing runs any more", async () => {
     const fixture = rig({ state: { n: 0 }, onSleep: (c: any) => void (c.state.n = 5) });
     fixture.ctx.stored = encode({ n: 0 });
     await fixture.call("onSleep");
-    expect(fixture.ctx.log).toEqual(["state", "requestSave", "requestSaveAndWait", "waitForTrackedShutdownWork"]);
-    const working = rig({ state: { n: 0 }, actions: { add: (c: any) => ++c.state.n } });
-    working.ctx.stored = encode({ n: 0 });
-    working.ctx.onWait = () => working.action("add");
-    await working.call("onSleep");
-    expect(working.ctx.log.filter((call) => call === "requestSaveAndWait")).toHaveLength(2);
+    expect(fixture.ctx.log).toEqual(["state", "requestSave"]);
   });
 
-  test("saves although the hook failed, and reports that failure", async () => {
-    const fixture = rig({ onSleep: () => Promise.reject(new Error("hook")) });
+  test("tells of changes although the hook failed, and reports that failure", async () => {
+    const fixture = rig({
+      state: { n: 0 },
+      onSleep: (c: any) => {
+        c.state.n = 5;
+        return Promise.reject(new Error("hook"));
+      },
+    });
+    fixture.ctx.stored = encode({ n: 0 });
     await expect(fixture.call("onSleep")).rejects.toThrow("hook");
-    expect(fixture.ctx.log).toContain("requestSaveAndWait");
-  });
-
-  test("goes on when saving fails", async () => {
-    const fixture = rig({});
-    fixture.ctx.saveFails = new Error("disk full");
-    await fixture.call("onSleep");
-    expect(fixture.ctx.log).toContain("waitForTrackedShutdownWork");
-    expect(fixture.lines.join()).toContain("disk full");
-  });
-
-  test("that runs out of time returns, and leaves the last save to native code", async () => {
-    const fixture = rig({});
-    fixture.ctx.workEnds = false;
-    await fixture.call("onSleep");
-    await turn();
-    expect(fixture.ctx.log).toEqual(["requestSaveAndWait", "waitForTrackedShutdownWork"]);
+    expect(fixture.ctx.log).toContain("requestSave");
   });
 
   test("keeps the runtime for calls that still arrive", async () => {
@@ -267,11 +253,7 @@ describe("sleep", () => {
   });
 
   test("closes a database that was used once the generation is over, destruction too", async () => {
-    // Before a sleep what was left open is rolled back, which native code calls closing, too.
-    for (const [hook, before] of [
-      ["onSleep", 1],
-      ["onDestroy", 0],
-    ] as const) {
+    for (const hook of ["onSleep", "onDestroy"]) {
       const fixture = rig({ actions: { use: (c: any) => c.db.execute("select 1") } });
       let closed = 0;
       fixture.ctx.services.sql = {
@@ -281,10 +263,10 @@ describe("sleep", () => {
       expect(await fixture.action("use")).toEqual([{ 1: 1 }]);
       await fixture.call(hook);
       expect(await fixture.action("use")).toEqual([{ 1: 1 }]);
-      expect([hook, closed]).toEqual([hook, before]);
+      expect([hook, closed]).toEqual([hook, 0]);
       fixture.ctx.over();
       await turn();
-      expect([hook, closed]).toEqual([hook, before + 1]);
+      expect([hook, closed]).toEqual([hook, 1]);
     }
   });
 });

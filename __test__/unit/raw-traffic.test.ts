@@ -161,8 +161,34 @@ describe("a raw WebSocket", () => {
       ws,
       request: { method: "GET", uri: "/websocket/x" },
     });
-    return { sent, closed, text, opening, receive: (event: object) => receive(event), lines: fixture.lines };
+    return {
+      sent,
+      closed,
+      text,
+      opening,
+      receive: (event: object) => receive(event),
+      lines: fixture.lines,
+      log: fixture.ctx.log,
+    };
   };
+
+  test("counts an asynchronous listener as work until it is done, whether it fails or not", async () => {
+    let finish: (error?: Error) => void = () => {};
+    const socket = await open((ws) => {
+      ws.onmessage = () => new Promise<void>((resolve, reject) => (finish = (e) => (e ? reject(e) : resolve())));
+    });
+    await socket.opening;
+    for (const failure of [undefined, new Error("listener")]) {
+      socket.log.length = 0;
+      socket.text("a");
+      await turn();
+      expect(socket.log).toEqual(["beginWebsocketCallback"]);
+      finish(failure);
+      await turn();
+      expect(socket.log).toEqual(["beginWebsocketCallback", "endWebsocketCallback 7"]);
+    }
+    expect(socket.lines.join()).toContain("listener");
+  });
 
   test("talks both ways, in text and binary", async () => {
     const got: unknown[] = [];

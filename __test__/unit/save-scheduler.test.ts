@@ -1,24 +1,21 @@
 import { expect, test } from "vitest";
 import { SaveScheduler } from "../../lib/context/save-scheduler";
 
-test("a scheduler knows whether everything is saved", async () => {
-  const open: (() => void)[] = [];
+test("a request covers the changes before it and none after it", async () => {
+  const asked: string[] = [];
   const native = {
-    requestSave: () => {},
-    requestSaveAndWait: () => new Promise<void>((resolve) => open.push(resolve)),
+    requestSave: () => void asked.push("request"),
+    requestSaveAndWait: async () => void asked.push("wait"),
   };
   const nothing = () => {};
   const saves = new SaveScheduler(native as any, undefined, nothing, nothing);
   saves.changed();
-  expect(saves.isSaved).toBe(false);
   const saving = saves.requestAndWait({ immediate: true });
+  saves.requestPending();
+  expect(asked).toEqual(["wait"]);
   saves.changed();
-  open.pop()?.();
   await saving;
-  expect(saves.isSaved).toBe(false);
-  const again = saves.requestAndWait({ immediate: true });
-  open.pop()?.();
-  await again;
-  expect(saves.isSaved).toBe(true);
+  saves.requestPending();
   saves.flush();
+  expect(asked).toEqual(["wait", "request"]);
 });

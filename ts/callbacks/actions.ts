@@ -48,7 +48,7 @@ async function runAction(services: ActorServices, action: CompiledAction, payloa
   } finally {
     // Before the reply: what the action changed is then part of a save request
     // that came before it, which is what `durability: "reply"` waits for.
-    runtime.saves.requestPending();
+    runtime.settle();
   }
 }
 

@@ -3,12 +3,13 @@
  * actor factory is made of. A callback that has nothing to do is not registered,
  * so that native code need not call it.
  */
+import { ActorRuntime } from "../context/runtime";
 import type { ActorServices } from "../context/services";
 import { nativePolicy } from "../define/delivery";
 import { type ActorOptions, nativeOptions } from "../define/options";
 import type { InspectorTab } from "../define/types";
 import type { NativeCallbacks } from "../native/registry-types";
-import type { JsActorConfig } from "../native/types";
+import type { JsActorConfig, NativeContext } from "../native/types";
 import { actionCallbacks } from "./actions";
 import { bridged } from "./bridged";
 import { connectionCallbacks } from "./connections";
@@ -23,19 +24,32 @@ export type Handler = (payload: any) => unknown;
 /** All native callbacks of an actor type. */
 export function createCallbacks(services: ActorServices): NativeCallbacks {
   const { definition, log, name } = services;
-  const handlers: Record<string, Handler | undefined> = {
+  const hooks: Record<string, Handler | undefined> = {
     ...lifecycleCallbacks(services),
     ...connectionCallbacks(services),
-    onRequest: onRequest(services),
     onQueueSend: onQueueSend(services),
     onWebSocket: definition.hooks.onWebSocket && onWebSocket(services),
-    serializeState: serializeState(services),
   };
-  const callbacks: NativeCallbacks = { actions: bridgeAll(actionCallbacks(services), `action ${name}.`, services) };
-  for (const [hook, handler] of Object.entries(handlers)) {
-    if (handler !== undefined) callbacks[hook] = bridged(`${hook} of ${name}`, log, handler);
+  const callbacks: NativeCallbacks = {
+    actions: bridgeAll(actionCallbacks(services), `action ${name}.`, services),
+    onRequest: bridged(`onRequest of ${name}`, log, onRequest(services)),
+    serializeState: bridged(`serializeState of ${name}`, log, serializeState(services)),
+  };
+  for (const [hook, handler] of Object.entries(hooks)) {
+    if (handler !== undefined) callbacks[hook] = bridged(`${hook} of ${name}`, log, settling(handler, services));
   }
   return callbacks;
+}
+
+/** Has what a hook changed told to native code before its end is. */
+function settling(handler: Handler, services: ActorServices): Handler {
+  return async (payload: { ctx: NativeContext }) => {
+    try {
+      return await handler(payload);
+    } finally {
+      ActorRuntime.of(payload.ctx, services).settle();
+    }
+  };
 }
 
 /** The native configuration of an actor type. */

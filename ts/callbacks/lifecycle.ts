@@ -91,12 +91,9 @@ function run(services: ActorServices): Handler {
 }
 
 /**
- * User hook, save, open work, save again: work that the first save did not wait
- * for may have changed the state. A failing hook does not keep the state from
- * being saved; its error is reported once all is done.
- *
  * Calls are still accepted, and share the runtime and the database of those that
- * run: both stay until the generation is over.
+ * run: both stay until the generation is over. Native code saves when nothing
+ * runs any more; until then it only has to know of every change.
  */
 function onSleep(services: ActorServices): Handler {
   const hook = services.definition.hooks.onSleep;
@@ -106,13 +103,7 @@ function onSleep(services: ActorServices): Handler {
     try {
       await hook?.(new ActorContextImpl(runtime));
     } finally {
-      const saved = trySave(runtime);
-      // Out of time: what still runs is cut, and native code saves last.
-      if (await workEnded(runtime, ctx)) {
-        await rollBackLeftover(runtime);
-        await saved;
-        if (!runtime.saves.isSaved) await trySave(runtime);
-      }
+      runtime.saves.flush();
     }
   };
 }
@@ -133,34 +124,5 @@ async function closeWhenOver(runtime: ActorRuntime, ctx: NativeContext): Promise
     await runtime.database.close();
   } catch (error) {
     runtime.log.warn({ msg: "closing the database failed", error });
-  }
-}
-
-/** A plain `BEGIN` that was left open holds up saves, and nobody is left to end it. */
-async function rollBackLeftover(runtime: ActorRuntime): Promise<void> {
-  try {
-    await runtime.database.letGo();
-  } catch (error) {
-    runtime.log.warn({ msg: "rolling back what was left open failed", error });
-  }
-}
-
-/** False if the deadline came first. */
-async function workEnded(runtime: ActorRuntime, ctx: NativeContext): Promise<boolean> {
-  try {
-    return await fromNativePromise(() => ctx.waitForTrackedShutdownWork());
-  } catch (error) {
-    runtime.log.warn({ msg: "waiting for open work failed", error });
-    return true;
-  }
-}
-
-/** A failed save must not keep the actor from stopping; native code saves last. */
-async function trySave(runtime: ActorRuntime): Promise<void> {
-  try {
-    runtime.saves.flush();
-    await fromNativePromise(() => runtime.saves.requestAndWait({ immediate: true }));
-  } catch (error) {
-    runtime.log.error({ msg: "saving before sleep failed", error });
   }
 }

@@ -44,7 +44,7 @@ export function onRequest(services: ActorServices): Handler {
       finish = reply.finished;
       return reply.head;
     } finally {
-      runtime.saves.requestPending();
+      runtime.settle();
       // Connection and request body last as long as the response does, not as its
       // head: a response may be made from what still arrives.
       void settled(finish).then(() => Promise.all([settled(native.bodyStream?.cancel()), settled(conn.disconnect())]));

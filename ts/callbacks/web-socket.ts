@@ -20,7 +20,7 @@ export function onWebSocket(services: ActorServices): Handler {
   return async ({ ctx, conn, ws, request }: SocketPayload) => {
     const runtime = ActorRuntime.of(ctx, services);
     // Listens before user code runs, so that no early message is missed.
-    const socket = new ActorSocket(ws, request?.uri ?? "/", runtime.log);
+    const socket = new ActorSocket(ws, request?.uri ?? "/", runtime.log, (work) => runtime.listening(work));
     const c = new ActorContextImpl(runtime, {
       conn: () => runtime.conns.of(conn),
       request: request === undefined ? undefined : () => webRequest(request),

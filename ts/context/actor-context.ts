@@ -140,15 +140,16 @@ export class ActorContextImpl {
   keepAwake<T>(promise: Promise<T>): Promise<T> {
     // Native code waits for a promise that cannot reject; the caller keeps the
     // original and, with it, the duty to handle its failure.
-    callNative(() => this.#runtime.native.keepAwake(Promise.resolve(promise).then(nothing, nothing)));
+    const settle = () => this.#runtime.settle();
+    callNative(() => this.#runtime.native.keepAwake(Promise.resolve(promise).then(settle, settle)));
     return promise;
   }
 
   waitUntil(promise: Promise<unknown>): void {
-    const done = Promise.resolve(promise).then(nothing, (error) =>
+    const done = Promise.resolve(promise).catch((error) =>
       this.#runtime.log.warn({ msg: "waitUntil work failed", error }),
     );
-    callNative(() => this.#runtime.native.waitUntil(done));
+    callNative(() => this.#runtime.native.waitUntil(done.then(() => this.#runtime.settle())));
   }
 
   sleep(): void {
@@ -179,5 +180,3 @@ function saveRequest(immediate: boolean | undefined, maxWaitMs: number | undefin
     ...(maxWaitMs !== undefined && { maxWaitMs }),
   };
 }
-
-function nothing(): void {}

@@ -32,13 +32,21 @@ export class ActorSocket implements UniversalWebSocket {
   onerror: UniversalWebSocket["onerror"] = null;
   readonly #native: NativeWebSocket;
   readonly #log: ActorLogger;
+  readonly #track: (work: Promise<unknown>) => Promise<void>;
   readonly #listeners = new Map<Type, Set<AnyListener>>();
   #onmessage: UniversalWebSocket["onmessage"] = null;
   #early: SocketMessageEvent[] | undefined = [];
 
-  constructor(native: NativeWebSocket, url: string, log: ActorLogger) {
+  /** `track` is given what asynchronous listeners do, and yields it. */
+  constructor(
+    native: NativeWebSocket,
+    url: string,
+    log: ActorLogger,
+    track: (work: Promise<unknown>) => Promise<void>,
+  ) {
     this.#native = native;
     this.#log = log;
+    this.#track = track;
     this.url = url;
     native.setEventCallback((event) => this.#receive(event));
   }
@@ -114,7 +122,7 @@ export class ActorSocket implements UniversalWebSocket {
     const report = (error: unknown) => this.#log.error({ msg: "WebSocket listener failed", error });
     try {
       const result = listener.call(this, event as never);
-      if (result instanceof Promise) result.catch(report);
+      if (result instanceof Promise) this.#track(result).catch(report);
     } catch (error) {
       report(error);
     }

@@ -13,7 +13,7 @@ export class ConnImpl {
   readonly #cell: StateCell;
   #params: { value: unknown } | undefined;
   #initialState: Uint8Array | undefined;
-  #turn: NodeJS.Immediate | undefined;
+  #changed = false;
 
   constructor(runtime: ActorRuntime, native: NativeConn) {
     this.id = native.id();
@@ -22,7 +22,9 @@ export class ConnImpl {
     this.#cell = new StateCell("conn.state", () => this.#storedState(), {
       beforeChange: () => runtime.stateTransactions.checkChange(),
       changed: () => {
-        this.#turn ??= setImmediate(() => this.flush());
+        if (this.#changed) return;
+        this.#changed = true;
+        runtime.conns.changed(this);
       },
     });
   }
@@ -67,9 +69,8 @@ export class ConnImpl {
 
   /** Hands a changed state to native code, which stores it if the socket hibernates. */
   flush(): void {
-    if (this.#turn === undefined) return;
-    clearImmediate(this.#turn);
-    this.#turn = undefined;
+    if (!this.#changed) return;
+    this.#changed = false;
     try {
       this.#native.setState(this.#runtime.services.codec.encode(this.#cell.raw, "conn.state"));
     } catch (error) {
@@ -83,8 +84,7 @@ export class ConnImpl {
     this.flush();
     const bytes = this.#native.state();
     return () => {
-      if (this.#turn !== undefined) clearImmediate(this.#turn);
-      this.#turn = undefined;
+      this.#changed = false;
       this.#cell.reset();
       this.#native.setState(bytes);
     };
@@ -114,6 +114,9 @@ export class ConnTable {
   readonly #kept: Map<string, ConnImpl> | undefined;
   /** Connections whose hooks are running: not in the native list yet. */
   readonly #opening = new Set<string>();
+  /** Connections whose state has changed since it was handed to native code. */
+  #changed: ConnImpl[] = [];
+  #turn: NodeJS.Immediate | undefined;
   #sweepAt = SWEEP_FROM;
 
   constructor(runtime: ActorRuntime) {
@@ -160,9 +163,20 @@ export class ConnTable {
     return this.#kept?.size ?? 0;
   }
 
-  /** Hands all changed connection states to native code. */
+  /** Notes a change; native code hears of it once this turn of the event loop is over. */
+  changed(conn: ConnImpl): void {
+    this.#changed.push(conn);
+    this.#turn ??= setImmediate(() => this.flush());
+  }
+
+  /** Hands all changed connection states to native code now. */
   flush(): void {
-    for (const conn of this.#kept?.values() ?? []) conn.flush();
+    if (this.#turn === undefined) return;
+    clearImmediate(this.#turn);
+    this.#turn = undefined;
+    const changed = this.#changed;
+    this.#changed = [];
+    for (const conn of changed) conn.flush();
   }
 
   /** Remembers the states of all connections that may outlive the actor's sleep. */

@@ -30,11 +30,6 @@ export class DatabaseSlot {
     await provider.onMigrate(this.#client);
   }
 
-  /** Rolls a transaction back that was left open; statements go on to work. */
-  async letGo(): Promise<void> {
-    await this.#sqlite?.letGo();
-  }
-
   /** Closes what was opened. Native code keeps its own use of the file. */
   async close(): Promise<void> {
     const client = this.#client as { close?: () => Promise<void> } | undefined;

@@ -99,6 +99,27 @@ export class ActorRuntime {
     };
   }
 
+  /**
+   * Tells native code of every change so far, before the work that made it ends:
+   * the last save of a generation comes when no work is left, and covers what was
+   * told by then.
+   */
+  settle(): void {
+    this.conns.flush();
+    this.saves.requestPending();
+  }
+
+  /** Keeps the actor from falling asleep, or from being put away, before an asynchronous listener is done. */
+  async listening(work: Promise<unknown>): Promise<void> {
+    const region = this.native.beginWebsocketCallback();
+    try {
+      await work;
+    } finally {
+      this.settle();
+      this.native.endWebsocketCallback(region);
+    }
+  }
+
   get log(): ActorLogger {
     this.#log ??= this.services.log.child({ actor: this.services.name, actorId: this.native.actorId() });
     return this.#log;

@@ -36,8 +36,6 @@ export class SaveScheduler implements Watcher {
   #requested = 0;
   /** Value of `#changes` at the latest `onStateChange`. */
   #reported = 0;
-  /** Highest value of `#changes` that is known to be on disk. */
-  #saved = 0;
   #turn: NodeJS.Immediate | undefined;
   /** Inside the synchronous part of `onStateChange`. */
   #reporting = false;
@@ -85,15 +83,8 @@ export class SaveScheduler implements Watcher {
 
   /** As {@link request}; resolves when those changes are on disk. */
   async requestAndWait(options: SaveRequest): Promise<void> {
-    const changes = this.#changes;
-    this.#requested = changes;
+    this.#requested = this.#changes;
     await this.#native.requestSaveAndWait(options);
-    this.#saved = Math.max(this.#saved, changes);
-  }
-
-  /** True if the state on disk is the one in memory, as far as waited-for saves tell. */
-  get isSaved(): boolean {
-    return this.#saved === this.#changes;
   }
 
   /** Asks for a save if there are changes that no request covers yet. */

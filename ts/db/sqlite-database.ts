@@ -62,11 +62,6 @@ export class SqliteDatabaseImpl extends Statements implements SqliteDatabase {
     return this.#parts.native.metrics();
   }
 
-  /** Rolls back what is open. */
-  async letGo(): Promise<void> {
-    await this.#parts.native.close();
-  }
-
   async close(): Promise<void> {
     if (this.#state.closed) return;
     this.#state.closed = true;

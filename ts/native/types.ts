@@ -80,7 +80,9 @@ export interface NativeContext {
   destroy(): void;
   keepAwake(promise: Promise<unknown>): void;
   waitUntil(promise: Promise<unknown>): void;
-  waitForTrackedShutdownWork(): Promise<boolean>;
+  /** 0: the generation is over, and nothing is held up. */
+  beginWebsocketCallback(): number;
+  endWebsocketCallback(region: number): void;
   untilOver(): Promise<void>;
   runtimeState(): object;
   kv(): NativeKv;

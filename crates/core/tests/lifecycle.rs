@@ -257,3 +257,30 @@ async fn a_change_between_the_call_and_the_wait_is_not_missed() {
     world.stop(StopReason::GoingAway).await.expect("stop");
     changed.await;
 }
+
+#[tokio::test]
+async fn a_call_that_comes_when_grace_is_all_but_over_is_left_to_the_next_generation() {
+    let config = ActorConfig {
+        sleep_grace_period: Duration::from_secs(10),
+        ..ActorConfig::default()
+    };
+    let mut world = World::with_config(config);
+    let handle = world.start().await.expect("start");
+    let parked = tokio::spawn({
+        let handle = Arc::clone(&handle);
+        async move { ask(&handle, "park").await }
+    });
+    world.script.parked.notified().await;
+    let calls = async {
+        world.advance(Duration::from_millis(9_499)).await;
+        ask(&handle, "get").await.expect("there is time");
+        world.advance(Duration::from_millis(1)).await;
+        let late = handle.action(&call("get")).await;
+        assert!(matches!(late, Answer::Refused(error) if error.is(&code::ACTOR_STOPPING)));
+        // Who is in has the rest of the time.
+        world.script.unpark.notify_one();
+    };
+    let (stopped, ()) = tokio::join!(world.stop(StopReason::SleepIntent), calls);
+    stopped.expect("stops");
+    parked.await.expect("task").expect("answered");
+}

@@ -147,3 +147,40 @@ async fn states_that_were_brought_along_reach_the_disk_in_their_order() {
     let next = world.crash().await;
     assert_eq!(ask(&next, "get").await.expect("get"), 100);
 }
+
+#[tokio::test]
+async fn d3_a_late_save_of_a_generation_that_is_over_does_not_reach_the_next_ones_state() {
+    let mut world = World::new();
+    let old = world.start().await.expect("start");
+    world.stop(StopReason::GoingAway).await.expect("stop");
+    let new = world.start().await.expect("start");
+    assert_eq!(ask(&new, "increment_durably").await.expect("saved"), 1);
+    let late = StateDelta::ActorState(bytes::Bytes::from_static(&[99]));
+    let refused = old.ctx().save_state(vec![late]).await;
+    assert!(refused.expect_err("over").is(&code::ACTOR_STOPPING));
+    let next = world.crash().await;
+    assert_eq!(ask(&next, "get").await.expect("get"), 1);
+}
+
+#[tokio::test]
+async fn d4_a_save_without_changes_is_not_answered_before_the_state_that_was_brought_along() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    ask(&handle, "increment").await.expect("increment");
+    let brought = StateDelta::ActorState(bytes::Bytes::from_static(&[1]));
+    let mut bringing = Box::pin(handle.ctx().save_state(vec![brought]));
+    // In line, and nobody knows whether it gets to the disk.
+    assert!(bringing.as_mut().now_or_never().is_none());
+    handle.ctx().take_dirty();
+    let immediate = RequestSaveOpts {
+        immediate: true,
+        max_wait: None,
+    };
+    let mut waiting = Box::pin(handle.ctx().request_save_and_wait(immediate));
+    assert!(waiting.as_mut().now_or_never().is_none());
+    handle.ctx().take_dirty();
+    waiting.await.expect("saved");
+    let asked = world.script.serialized.load(Ordering::SeqCst);
+    assert_eq!(asked, 2, "asked again, for all of the state");
+    bringing.await.expect("saved");
+}

@@ -213,6 +213,59 @@ async fn a_begin_by_hand_left_open_does_not_lose_the_final_state() {
 }
 
 #[tokio::test]
+async fn a_begin_by_hand_left_open_under_a_save_does_not_hold_up_sleep() {
+    let mut world = World::new();
+    let (handle, sql) = with_table(&mut world).await;
+    world.script.hold_serialize.store(true, Ordering::SeqCst);
+    ask(&handle, "increment").await.expect("increment");
+    handle.ctx().request_save(RequestSaveOpts {
+        immediate: true,
+        max_wait: None,
+    });
+    world.script.parked.notified().await;
+    // The write is on its way, and now has to wait for what nobody will end.
+    run(&sql, "BEGIN").await.expect("begin");
+    world.script.hold_serialize.store(false, Ordering::SeqCst);
+    world.script.unpark.notify_one();
+    settle().await;
+    // The clock stands still: no deadline ends this.
+    world.stop(StopReason::GoingAway).await.expect("stops");
+    let (handle, _sql) = with_table(&mut world).await;
+    assert_eq!(ask(&handle, "get").await.expect("get"), 1);
+}
+
+#[tokio::test]
+async fn letting_go_ends_what_was_left_open_and_nothing_that_work_may_own() {
+    let mut world = World::new();
+    let (handle, sql) = with_table(&mut world).await;
+    let begin = async || sql.begin_transaction(None, None).await.expect("begin");
+    let left = begin().await;
+    sql.let_go().await.expect("let go");
+    let error = left.commit().await.expect_err("rolled back");
+    assert!(error.is(&code::SQLITE_TRANSACTION_CLOSED), "{error}");
+
+    // The caller's own work, as far as anybody can tell.
+    let ctx = handle.ctx();
+    let asking = ctx.begin_work(ActorWorkKind::Action);
+    let left = begin().await;
+    sql.let_go().await.expect("let go");
+    let error = left.commit().await.expect_err("rolled back");
+    assert!(error.is(&code::SQLITE_TRANSACTION_CLOSED), "{error}");
+
+    let working = ctx.begin_work(ActorWorkKind::Action);
+    let owned = begin().await;
+    sql.let_go().await.expect("let go");
+    owned.commit().await.expect("still open");
+    drop(working);
+
+    let runs = ctx.run_handler_guard();
+    let owned = begin().await;
+    sql.let_go().await.expect("let go");
+    owned.commit().await.expect("still open");
+    drop((runs, asking));
+}
+
+#[tokio::test]
 async fn statements_run_during_the_hooks_of_a_destroy() {
     let mut world = World::new();
     let (_handle, sql) = with_table(&mut world).await;

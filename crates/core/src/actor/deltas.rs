@@ -5,6 +5,10 @@
 //! are put back.
 //! Invariant D2: a state never overwrites one that was serialized after it. Writes
 //! get in line under a lock, and an older one that comes later is discarded.
+//! Invariant D3: once a generation has let go of its storage, no write of it gets
+//! there: the state on disk is that of the next one.
+//! Invariant D4: a serialization without changes completes its revision only if
+//! no state that was brought along is still on its way.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::{Future, poll_fn};
@@ -36,6 +40,8 @@ pub(crate) struct SaveStamp {
     /// Requests up to this one are covered by it.
     revision: u64,
     epoch: u64,
+    /// The serialization came with the request instead of being asked for.
+    brought: bool,
 }
 
 /// One write, made up but not written. To be ended by [`written`](Self::written)
@@ -79,6 +85,7 @@ impl ActorContext {
         SaveStamp {
             revision: self.with_book(|book| book.requested_revision()),
             epoch: self.transaction_epoch(),
+            brought: false,
         }
     }
 
@@ -87,6 +94,7 @@ impl ActorContext {
         SaveStamp {
             revision: self.with_book(|book| book.bring()),
             epoch: self.transaction_epoch(),
+            brought: true,
         }
     }
 
@@ -105,7 +113,12 @@ impl ActorContext {
         let mut prepared = self.prepare(deltas, workflow, stamp.revision)?;
         let batch = std::mem::take(&mut prepared.batch);
         let saved = if batch.is_empty() {
-            Ok(Written::Yes)
+            let proven = stamp.brought || !self.has_brought_saves();
+            Ok(if proven {
+                Written::Yes
+            } else {
+                Written::Discarded
+            })
         } else {
             let state = prepared.state.as_ref().map(|_| stamp.revision);
             self.save_in_order(batch, state).await
@@ -123,14 +136,17 @@ impl ActorContext {
         let mut saving = pin!(self.0.sql.save(batch));
         // The first poll puts the batch in line.
         let first = poll_fn(|cx| {
-            let mut newest = self.0.state.newest.lock();
-            if state.is_some_and(|revision| revision < *newest) {
-                return Poll::Ready(None);
+            let mut line = self.0.state.line.lock();
+            if line.sealed {
+                return Poll::Ready(Err(Error::new(&code::ACTOR_STOPPING)));
             }
-            *newest = state.unwrap_or(*newest);
-            Poll::Ready(Some(saving.as_mut().poll(cx)))
+            if state.is_some_and(|revision| revision < line.newest) {
+                return Poll::Ready(Ok(None));
+            }
+            line.newest = state.unwrap_or(line.newest);
+            Poll::Ready(Ok(Some(saving.as_mut().poll(cx))))
         });
-        match first.await {
+        match first.await? {
             None => Ok(Written::Discarded),
             Some(Poll::Ready(saved)) => saved.map(|()| Written::Yes),
             Some(Poll::Pending) => saving.await.map(|()| Written::Yes),

@@ -3,7 +3,7 @@
 //! Asking changes no lifecycle state: only the Stop that the host answers with
 //! does. The flags here serve admission and diagnostics.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 
 use greenroom_error::{Error, Result, code};
 use parking_lot::Mutex;
@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actor::context::ActorContext;
 use crate::actor::lifecycle::{self, LifecycleState};
+use crate::clock::Instant;
 
 /// Longest error text of a crash report, in bytes.
 const STOP_ERROR_BYTES_MAX: usize = 2_048;
@@ -23,6 +24,10 @@ pub(crate) struct IntentRoom {
     state: AtomicU8,
     sleep_requested: AtomicBool,
     destroy_requested: AtomicBool,
+    /// Set while the task decides that nothing runs any more, and ever after.
+    door_closed: AtomicBool,
+    /// End of admission during grace, in microseconds of the clock; 0 before.
+    last_call_us: AtomicU64,
     /// Text of a crash report that the host has not taken yet. Also serialises
     /// the escalation from sleep or crash to destroy.
     stop_error: Mutex<Option<String>>,
@@ -51,8 +56,35 @@ impl ActorContext {
     }
 
     /// Why client work would be refused now; `None` if it would be accepted.
+    ///
+    /// Invariant I1: work that was counted before this said `None` is drained
+    /// before the generation is put away. The task closes the door before it
+    /// looks at the counts for the last time; whoever counts first and asks then
+    /// is either seen by the task or sent away here.
     pub fn refusal(&self) -> Option<Error> {
-        lifecycle::refusal(self.lifecycle_state(), self.destroy_requested()).map(Error::new)
+        let code = lifecycle::refusal(self.lifecycle_state(), self.destroy_requested());
+        let closed = || self.is_door_closed() || self.is_last_call_over();
+        code.or_else(|| closed().then_some(&code::ACTOR_STOPPING))
+            .map(Error::new)
+    }
+
+    /// From `at` on nobody new is let in; those who are in go on.
+    pub(crate) fn set_last_call(&self, at: Instant) {
+        let last_call = &self.0.intents.last_call_us;
+        last_call.store(at.as_micros().max(1), Ordering::SeqCst);
+    }
+
+    fn is_last_call_over(&self) -> bool {
+        let at = self.0.intents.last_call_us.load(Ordering::SeqCst);
+        at > 0 && self.clock().now() >= Instant::from_micros(at)
+    }
+
+    pub(crate) fn is_door_closed(&self) -> bool {
+        self.0.intents.door_closed.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn set_door_closed(&self, closed: bool) {
+        self.0.intents.door_closed.store(closed, Ordering::SeqCst);
     }
 
     pub fn sleep_requested(&self) -> bool {

@@ -6,6 +6,8 @@ pub mod context;
 mod cron;
 mod deltas;
 mod dispatch;
+#[cfg(test)]
+mod door_tests;
 pub mod factory;
 pub mod inspection;
 mod inspector;

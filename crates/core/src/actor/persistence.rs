@@ -14,15 +14,24 @@ use greenroom_error::{Error, Result, code};
 
 use crate::actor::context::ActorContext;
 use crate::actor::deltas::Written;
-use crate::actor::messages::{ActorEvent, SerializeStateReason, StateDelta, WorkflowKvWrite};
+use crate::actor::messages::{
+    ActorEvent, SerializeStateReason, ShutdownKind, StateDelta, WorkflowKvWrite,
+};
 use crate::actor::task::ActorTask;
 use crate::actor::timers::TimerKind;
-use crate::clock::Clock;
+use crate::clock::{Clock, Instant};
 use crate::config::Durability;
 use crate::reply::{Reply, ReplyReceiver, reply};
 
 /// Least bound of a serialization that shutdown waits for.
 const SERIALIZE_CAP_MIN: Duration = Duration::from_secs(15);
+
+/// Between two attempts at the last save.
+const FINAL_SAVE_PAUSE: Duration = Duration::from_millis(250);
+
+/// How often the last save may be overtaken: by those that were under way when
+/// the actor stopped.
+const OVERTAKEN_MAX: u32 = 8;
 
 type Operation = Pin<Box<dyn Future<Output = Result<Written>> + Send>>;
 
@@ -239,10 +248,43 @@ impl ActorTask {
         self.timers.disarm(TimerKind::Save);
     }
 
-    /// The last save. Without a serialization nothing is written and the state on
-    /// disk stays; its waiters hear of it when the save book closes. Only a
-    /// failed *write* fails the shutdown.
-    pub(super) async fn save_final_state(&mut self) -> Result<()> {
+    /// The last save. One that the disk refuses is tried again while there is time
+    /// left, unless those who depended on it have been told that it failed.
+    pub(super) async fn save_final_state(&mut self, reason: ShutdownKind) -> Result<()> {
+        let patient = reason == ShutdownKind::Sleep
+            && self.ctx.config().durability == Durability::Interval
+            && !self.ctx.shutdown_deadline().is_cancelled();
+        let mut overtaken = 0;
+        loop {
+            let again = self.ctx.clock().now() + FINAL_SAVE_PAUSE;
+            match self.save_final_state_once().await {
+                Ok(Written::Yes) => return Ok(()),
+                // By a state that was brought along; asked again, the adapter
+                // tells all of its state. Transactions were ended before.
+                Ok(Written::Discarded) if overtaken < OVERTAKEN_MAX => overtaken += 1,
+                Ok(Written::Discarded) => {
+                    return Err(Error::internal("the final state was overtaken"));
+                }
+                Err(error)
+                    if error.is(&code::HOST_STORAGE_FAILED) && patient && self.has_until(again) =>
+                {
+                    tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "the final state was not written; trying again");
+                    self.ctx.clock().sleep_until(again).await;
+                }
+                Err(error) => return Err(error),
+            }
+            self.ctx.mark_dirty();
+        }
+    }
+
+    fn has_until(&self, at: Instant) -> bool {
+        self.grace_until.is_some_and(|deadline| at < deadline)
+    }
+
+    /// Without a serialization nothing is written and the state on disk stays; its
+    /// waiters hear of it when the save book closes. Only a failed *write* fails
+    /// the shutdown.
+    async fn save_final_state_once(&mut self) -> Result<Written> {
         let stamp = self.ctx.save_stamp();
         let (answer, answered) = reply();
         let asked = self.ctx.send_actor_event(ActorEvent::SerializeState {
@@ -251,30 +293,26 @@ impl ActorTask {
         });
         if let Err(error) = asked {
             tracing::error!(actor_id = %self.ctx.actor_id(), %error, "final save could not ask the adapter; the state on disk is kept");
-            return Ok(());
+            return Ok(Written::Yes);
         }
         let cap = self.serialize_cap();
         let deltas = match self.ctx.clock().timeout(cap, answered.result()).await {
             Ok(Ok(deltas)) => deltas,
             Ok(Err(error)) => {
                 tracing::error!(actor_id = %self.ctx.actor_id(), %error, "final serialization failed; the state on disk is kept");
-                return Ok(());
+                return Ok(Written::Yes);
             }
             Err(_) => {
                 self.persistence.hangs = true;
                 tracing::warn!(actor_id = %self.ctx.actor_id(), cap_ms = cap.as_millis() as u64, "final serialization timed out; the state on disk is kept");
-                return Ok(());
+                return Ok(Written::Yes);
             }
         };
         if deltas.is_empty() && self.persistence.unwritten {
             tracing::warn!(actor_id = %self.ctx.actor_id(), "final serialization is empty after one that was not written; the state on disk is kept");
-            return Ok(());
+            return Ok(Written::Yes);
         }
-        match self.ctx.write_deltas(deltas, Vec::new(), stamp).await? {
-            Written::Yes => Ok(()),
-            // Transactions were ended before, and none can begin.
-            Written::Discarded => Err(Error::internal("a state transaction outlived its actor")),
-        }
+        self.ctx.write_deltas(deltas, Vec::new(), stamp).await
     }
 }
 

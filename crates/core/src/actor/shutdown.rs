@@ -8,12 +8,18 @@ use std::pin::Pin;
 
 use greenroom_error::{Error, Result, code};
 
+use crate::actor::context::ActorContext;
 use crate::actor::lifecycle::LifecycleState;
 use crate::actor::messages::{ActorEvent, ShutdownKind};
 use crate::actor::sleep;
 use crate::actor::task::{ActorTask, AdapterExit, LiveExit};
 use crate::actor::work::Gauge;
 use crate::reply::{Reply, reply};
+
+/// Part of the grace period, at its end, in which nobody new is let in. Without
+/// it, callers who never pause would keep an actor in grace up to the deadline,
+/// and what ran then would be cut.
+const LAST_CALL_SHARE: u32 = 20;
 
 impl ActorTask {
     pub(super) fn begin_grace(&mut self, reason: ShutdownKind) {
@@ -24,8 +30,11 @@ impl ActorTask {
         self.timers.disarm(crate::actor::timers::TimerKind::Sleep);
         self.ctx.suspend_alarms();
         self.timers.set_alarm(None);
-        let deadline = self.ctx.clock().now() + self.ctx.config().sleep_grace_period;
-        self.timers.arm_grace(deadline);
+        let (now, span) = (self.ctx.clock().now(), self.ctx.config().sleep_grace_period);
+        self.timers.arm_grace(now + span);
+        self.grace_until = Some(now + span);
+        self.ctx
+            .set_last_call(now + (span - span / LAST_CALL_SHARE));
         self.ctx.0.work.set_interested(true);
         self.ctx.abort_signal().cancel();
         self.emit_grace_events(reason);
@@ -68,12 +77,33 @@ impl ActorTask {
     }
 
     pub(super) fn try_finish_grace(&mut self) -> Option<LiveExit> {
-        // A write in flight keeps grace, and its deadline, alive.
-        if self.persistence.running.is_some() {
+        let reason = self.stopping.as_ref()?.0;
+        let idle = |ctx: &ActorContext| sleep::can_finalize(reason, &ctx.work_counts());
+        if !idle(&self.ctx) {
             return None;
         }
-        let (reason, _) = self.stopping.as_ref()?;
-        sleep::can_finalize(*reason, &self.ctx.work_counts()).then_some(LiveExit::Shutdown(*reason))
+        // A write in flight keeps grace, and its deadline, alive.
+        if self.persistence.running.is_some() {
+            self.let_go_of_leftovers();
+            return None;
+        }
+        // What slipped in since the look at the counts is drained, too (I1).
+        self.ctx.set_door_closed(true);
+        if !idle(&self.ctx) {
+            self.ctx.set_door_closed(false);
+            return None;
+        }
+        Some(LiveExit::Shutdown(reason))
+    }
+
+    /// The write may wait for the end of a `BEGIN` that nobody is left to end.
+    fn let_go_of_leftovers(&self) {
+        let sql = self.ctx.user_sql();
+        tokio::spawn(async move {
+            if let Err(error) = sql.let_go().await {
+                tracing::debug!(%error, "no transactions to end");
+            }
+        });
     }
 
     /// From draining to cutting: without the mark, teardown would wait on work
@@ -121,6 +151,7 @@ impl ActorTask {
     /// Everything after grace. Every step runs; the first failure is the result.
     pub(super) async fn run_shutdown(&mut self, reason: ShutdownKind) -> Result<()> {
         self.transition_to(LifecycleState::finalize_of(reason));
+        self.ctx.set_door_closed(true);
         self.timers.clear();
         self.refuse_leftovers();
         let deadline_reached = self.ctx.shutdown_deadline().is_cancelled();
@@ -158,7 +189,7 @@ impl ActorTask {
                     Ok(())
                 }
                 Step::FinalSave => {
-                    let saved = self.save_final_state().await;
+                    let saved = self.save_final_state(reason).await;
                     self.ctx.with_book(|book| book.close());
                     saved
                 }
@@ -191,6 +222,7 @@ impl ActorTask {
     /// store that has ended has closed the database already.
     pub(super) async fn close_database(&mut self) -> Result<()> {
         self.ctx.close_alarm().await;
+        self.ctx.seal_state();
         self.ctx.end_storage_turns();
         match self.ctx.close_database().await {
             Err(error) if !error.is(&code::SQLITE_CLOSED) => Err(error),
@@ -225,6 +257,7 @@ impl ActorTask {
         self.ctx.suspend_alarms();
         self.timers.clear();
         self.transition_to(LifecycleState::Terminated);
+        self.ctx.set_door_closed(true);
         self.refuse_leftovers();
         if let Some(adapter) = &self.adapter {
             adapter.abort();

@@ -269,10 +269,13 @@ impl ActorSql {
         self.0.0.user_sql.last_storage_error.lock().take()
     }
 
-    /// Lets go of what user code has open: a transaction is rolled back. Later
-    /// statements still run, until the generation ends.
+    /// Lets go of what user code has left open: a transaction is rolled back,
+    /// unless other work than the caller's is running, which it may belong to.
+    /// Later statements still run, until the generation ends.
     pub async fn let_go(&self) -> Result<()> {
-        self.user().end_transactions().await
+        let work = Arc::clone(&self.0.0.work);
+        let unowned = move || !work.counts().may_own_transaction();
+        self.user().end_transactions_if(unowned).await
     }
 }
 

@@ -26,9 +26,10 @@ use crate::reply::reply;
 pub(crate) struct StateRoom {
     /// Last persisted, or initial, user state.
     current: RwLock<Current>,
-    /// Revision of the newest state on its way to disk, or there. Locked while a
-    /// write of state gets in line, so that none overtakes a newer one (D2).
-    pub(super) newest: Mutex<u64>,
+    /// Locked while a write of state gets in line (D2, D3).
+    pub(super) line: Mutex<Line>,
+    /// Saves under way that brought their state along.
+    brought: AtomicUsize,
     input: RwLock<Option<Bytes>>,
     has_initialized: AtomicBool,
     book: Mutex<SaveBook>,
@@ -41,6 +42,31 @@ pub(crate) struct StateRoom {
     on_state_change_idle: Notify,
     /// Set by the adapter's dirty hook; see [`ActorContext::take_dirty`].
     dirty: AtomicBool,
+}
+
+/// The line of writes of state.
+#[derive(Default)]
+pub(super) struct Line {
+    /// Revision of the newest state on its way to disk, or there.
+    pub newest: u64,
+    /// Nothing more gets in line: the generation is over.
+    pub sealed: bool,
+}
+
+/// One save that brought its state along, until dropped.
+struct Brought<'a>(&'a AtomicUsize);
+
+impl<'a> Brought<'a> {
+    fn new(count: &'a AtomicUsize) -> Self {
+        count.fetch_add(1, Ordering::SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for Brought<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
 }
 
 #[derive(Default)]
@@ -221,6 +247,7 @@ impl ActorContext {
     /// in which they were serialized, they reach the disk in that order. Deltas
     /// that a state transaction has made worthless are asked for again.
     pub async fn save_state(&self, deltas: Vec<StateDelta>) -> Result<()> {
+        let brought = Brought::new(&self.0.state.brought);
         let whole = deltas
             .iter()
             .any(|delta| matches!(delta, StateDelta::ActorState(_)));
@@ -236,6 +263,7 @@ impl ActorContext {
         if was_dirty && !matches!(written, Ok(Written::Yes)) {
             self.mark_dirty();
         }
+        drop(brought);
         match written? {
             Written::Yes => Ok(()),
             Written::Discarded => {
@@ -246,6 +274,17 @@ impl ActorContext {
                 .await
             }
         }
+    }
+
+    /// True while a state that was brought along is not known to be on disk: an
+    /// adapter with nothing to add then proves nothing.
+    pub(super) fn has_brought_saves(&self) -> bool {
+        self.0.state.brought.load(Ordering::SeqCst) > 0
+    }
+
+    /// No later write of state gets to the disk (D3).
+    pub(crate) fn seal_state(&self) {
+        self.0.state.line.lock().sealed = true;
     }
 
     /// Asks the task to commit workflow writes together with the state, in order

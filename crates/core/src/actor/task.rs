@@ -37,6 +37,7 @@ use crate::actor::messages::{
 use crate::actor::persistence::{PendingPersistence, PersistenceOutcome};
 use crate::actor::sleep::{self, CanSleep, IdleInputs};
 use crate::actor::timers::{TimerKind, Timers};
+use crate::clock::Instant;
 use crate::reply::{Reply, ReplyReceiver};
 
 /// Least time between two requests to sleep that the host leaves unanswered.
@@ -96,6 +97,8 @@ pub(crate) struct ActorTask {
     pub(super) timers: Timers,
     /// The stop under way: its kind and the reply held until the end.
     pub(super) stopping: Option<(ShutdownKind, Reply<()>)>,
+    /// When the grace of that stop is over.
+    pub(super) grace_until: Option<Instant>,
 }
 
 /// What of the start is still ahead.
@@ -140,6 +143,7 @@ impl ActorTask {
             adapter: None,
             persistence: PersistenceSlot::default(),
             stopping: None,
+            grace_until: None,
         }
     }
 

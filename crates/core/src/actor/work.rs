@@ -111,6 +111,14 @@ pub struct WorkCounts {
     pub queue_waits: usize,
 }
 
+impl WorkCounts {
+    /// True while a transaction that is open may be in use by others than the one
+    /// piece of work that asks.
+    pub(crate) fn may_own_transaction(&self) -> bool {
+        self.shutdown_tasks + self.run_handlers + self.core_hooks > 1
+    }
+}
+
 #[derive(Default)]
 struct Counters {
     keep_awake: AtomicUsize,

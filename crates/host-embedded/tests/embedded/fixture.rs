@@ -10,6 +10,7 @@ use bytes::Bytes;
 use greenroom_core::*;
 use greenroom_error::{Error, Result, code};
 use greenroom_host_embedded::{EmbeddedHost, EmbeddedOptions, Target};
+use greenroom_store::Disk;
 use greenroom_wire::{ActorKey, value};
 use parking_lot::Mutex;
 use serde_json::{Value, json};
@@ -82,6 +83,7 @@ pub struct Setup {
     pub folder: Arc<tempfile::TempDir>,
     pub clock: Clock,
     pub ready_timeout: Duration,
+    pub disk: Disk,
 }
 
 impl Default for Setup {
@@ -92,6 +94,7 @@ impl Default for Setup {
             folder: Arc::new(tempfile::tempdir().expect("temporary folder")),
             clock: Clock::real(),
             ready_timeout: Duration::from_secs(30),
+            disk: Disk::real(),
         }
     }
 }
@@ -110,6 +113,7 @@ impl Setup {
         let mut options = EmbeddedOptions::new(folder);
         options.clock = self.clock.clone();
         options.ready_timeout = self.ready_timeout;
+        options.store.disk = self.disk.clone();
         EmbeddedHost::open(options, factories).await
     }
 

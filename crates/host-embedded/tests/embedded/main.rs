@@ -7,6 +7,7 @@ mod addressing;
 mod alarms;
 mod api;
 mod client;
+mod disk;
 mod fixture;
 mod lifetimes;
 mod port;

@@ -148,15 +148,34 @@ impl UserSql {
     }
 
     /// Rolls back a transaction that is open, with a warning in the log, whether
-    /// a handle owns it or not. Statements before this in line run first.
+    /// a handle owns it or not. Statements before this in line run first. Once
+    /// this life is closed, what is open belongs to the next one and is left alone.
     pub async fn end_transactions(&self) -> Result<()> {
+        self.end_transactions_if(|| true).await
+    }
+
+    /// The same if `unowned` says so when its turn has come. Since nothing else
+    /// runs on the database meanwhile, whoever begins work after that question
+    /// finds the transaction gone, and not their own.
+    pub async fn end_transactions_if(
+        &self,
+        unowned: impl FnOnce() -> bool + Send + 'static,
+    ) -> Result<()> {
+        let access = Arc::clone(&self.0.access);
+        self.roll_back_if(move || !access.closed.load(Ordering::Acquire) && unowned())
+            .await
+    }
+
+    async fn roll_back_if(&self, wanted: impl FnOnce() -> bool + Send + 'static) -> Result<()> {
         // What stands in line may be a BEGIN, so "used" includes that.
         if !self.0.was_used.load(Ordering::Acquire) {
             return Ok(());
         }
         let (reply, answer) = oneshot::channel();
         let job = Job::Task(Box::new(move |session| {
-            session.end_transactions();
+            if wanted() {
+                session.end_transactions();
+            }
             drop(reply.send(Ok(())));
         }));
         self.0.slot.submit(job, Admission::Always)?;
@@ -176,8 +195,10 @@ impl UserSql {
     /// statement that runs, drops those that wait and rolls back what is open.
     /// The runtime's own access goes on.
     pub async fn close(&self) -> Result<()> {
-        self.0.access.closed.store(true, Ordering::Release);
-        self.end_transactions().await
+        if self.0.access.closed.swap(true, Ordering::AcqRel) {
+            return Ok(());
+        }
+        self.roll_back_if(|| true).await
     }
 }
 

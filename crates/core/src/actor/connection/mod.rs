@@ -15,14 +15,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use greenroom_error::Result;
+use greenroom_error::{Error, Result};
 
 use crate::actor::context::ActorContext;
 use crate::actor::lifecycle::LifecycleState;
 use crate::actor::messages::{ActorEvent, Request};
 use crate::actor::output::Audience;
 use crate::actor::save_book::RequestSaveOpts;
-use crate::actor::work::ActorWorkKind;
+use crate::actor::work::{ActorWorkKind, ActorWorkRegion};
 use crate::reply::reply;
 
 mod fan_out;
@@ -73,8 +73,7 @@ impl ActorContext {
     pub async fn connect(&self, options: ConnectOptions) -> Result<ConnHandle> {
         let id = uuid::Uuid::new_v4().to_string();
         let conn = ConnHandle::new(id, options.params, options.hibernation);
-        // An actor does not fall asleep over somebody who is just coming in.
-        let _coming = self.begin_work(ActorWorkKind::InternalKeepAwake);
+        let _coming = self.coming_in()?;
         if let Some(transport) = options.transport {
             conn.attach_transport(transport);
         }
@@ -108,6 +107,17 @@ impl ActorContext {
             self.queue_hibernation_update(conn.id());
         }
         Ok(conn)
+    }
+
+    /// An actor does not fall asleep over somebody who is just coming in; one that
+    /// is being put away takes nobody.
+    fn coming_in(&self) -> Result<ActorWorkRegion> {
+        let coming = self.begin_work(ActorWorkKind::InternalKeepAwake);
+        // Counted before asked (I1).
+        if self.is_door_closed() {
+            return Err(Error::not_configured("actor event inbox"));
+        }
+        Ok(coming)
     }
 
     async fn run_on_connect(&self, conn: &ConnHandle, request: Option<Box<Request>>) -> Result<()> {
@@ -191,6 +201,7 @@ impl ActorContext {
     /// What `onBeforeSubscribe` threw; `actor/callback_timed_out`.
     pub async fn subscribe(&self, conn: &ConnHandle, event: &str) -> Result<()> {
         if self.config().hooks.subscribe {
+            let _coming = self.coming_in()?;
             let (answer, answered) = reply();
             self.send_actor_event(ActorEvent::SubscribeRequest {
                 conn: conn.clone(),

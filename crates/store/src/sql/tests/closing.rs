@@ -127,3 +127,20 @@ async fn a_removed_database_is_not_brought_back_by_a_statement() {
     );
     assert!(!actor.fixture.path("a").exists());
 }
+
+#[tokio::test]
+async fn what_is_left_of_a_life_does_not_touch_the_transactions_of_the_next() {
+    let actor = Actor::new().await;
+    actor.run("CREATE TABLE t (a)").await.unwrap();
+    actor.sql.close().await.unwrap();
+    actor.database.close().await.unwrap();
+    let next = actor.database.user_sql();
+    let tx = next.begin_transaction(options("next")).await.unwrap();
+    actor.sql.end_transactions().await.unwrap();
+    actor.sql.wind_down().await.unwrap();
+    actor.sql.close().await.unwrap();
+    tx.execute(statement("INSERT INTO t VALUES (1)", []), None)
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+}

@@ -1,0 +1,48 @@
+//! Who still gets in while the task decides that nothing runs any more.
+
+use futures_util::FutureExt;
+use greenroom_error::code;
+
+use crate::actor::connection::ConnectOptions;
+use crate::actor::lifecycle::LifecycleState;
+use crate::actor::task_fixture::Rig;
+use crate::actor::work::ActorWorkKind;
+
+/// In grace, with its hooks done.
+async fn almost_over() -> Rig {
+    let mut rig = Rig::in_state(LifecycleState::SleepGrace);
+    drop(rig.take_adapter_events());
+    while rig.ctx.work_counts().core_hooks > 0 {
+        tokio::task::yield_now().await;
+    }
+    rig
+}
+
+#[tokio::test]
+async fn work_that_is_counted_before_the_last_look_is_drained() {
+    let mut rig = almost_over().await;
+    let coming = rig.ctx.begin_work(ActorWorkKind::InternalKeepAwake);
+    assert!(rig.task.try_finish_grace().is_none());
+    assert!(rig.ctx.refusal().is_none(), "others still get in");
+    drop(coming);
+    assert!(rig.task.try_finish_grace().is_some());
+}
+
+#[tokio::test]
+async fn nobody_gets_in_after_the_last_look() {
+    let mut rig = almost_over().await;
+    let early = rig.ctx.connect(ConnectOptions::default()).now_or_never();
+    early.expect("at once").expect("connects during grace");
+    assert!(rig.task.try_finish_grace().is_some());
+    // The state has not changed yet; the answer has.
+    assert_eq!(rig.ctx.lifecycle_state(), LifecycleState::SleepGrace);
+    assert!(
+        rig.ctx
+            .refusal()
+            .is_some_and(|e| e.is(&code::ACTOR_STOPPING))
+    );
+    let late = rig.ctx.connect(ConnectOptions::default()).now_or_never();
+    let error = late.expect("at once").expect_err("too late");
+    assert!(error.is(&code::ACTOR_NOT_CONFIGURED), "{error}");
+    assert_eq!(rig.ctx.work_counts().internal_keep_awake, 0);
+}

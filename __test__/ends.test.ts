@@ -18,7 +18,7 @@ async function advancing<T>(kit: { advance(span: number): Promise<void> }, promi
 }
 
 describe("a start that fails", () => {
-  const HOOKS = ["onMigrate", "createState", "onCreate", "createVars", "onWake"] as const;
+  const HOOKS = ["onMigrate", "createState", "onCreate", "createVars", "onWake", "onBeforeActorStart"] as const;
 
   /** An actor whose start does what `misbehave` does, in one hook. */
   function failing(hook: (typeof HOOKS)[number], misbehave: () => unknown) {
@@ -34,6 +34,7 @@ describe("a start that fails", () => {
       onCreate: () => run("onCreate", undefined) as undefined,
       createVars: () => run("createVars", {}) as object,
       onWake: () => run("onWake", undefined) as undefined,
+      onBeforeActorStart: () => run("onBeforeActorStart", undefined) as undefined,
       actions: { get: (c: any) => c.state.n },
     });
     return { thing, seen, mend: () => (broken = false) };
@@ -54,12 +55,9 @@ describe("a start that fails", () => {
       seen.length = 0;
       expect(await handle.get()).toBe(7);
       // Nothing counts as created before the hooks of creation have run.
-      const created = hook === "createVars" || hook === "onWake";
-      expect(seen).toEqual(
-        created
-          ? ["onMigrate false", "createVars", "onWake"]
-          : ["onMigrate true", "createState", "onCreate", "createVars", "onWake"],
-      );
+      const created = HOOKS.indexOf(hook) > HOOKS.indexOf("onCreate");
+      const creation = created ? ["onMigrate false"] : ["onMigrate true", "createState", "onCreate"];
+      expect(seen).toEqual([...creation, "createVars", "onWake", "onBeforeActorStart"]);
     },
   );
 
@@ -81,7 +79,10 @@ describe("a start that fails", () => {
 });
 
 describe("destroy() inside a hook", () => {
-  const HOOKS = ["onMigrate", "createState", "onCreate", "createVars", "onWake", "run", "onStateChange", "onSleep"];
+  const HOOKS = [
+    ...["onMigrate", "createState", "onCreate", "createVars", "onWake", "onBeforeActorStart"],
+    ...["run", "onStateChange", "onSleep"],
+  ];
 
   test.each(HOOKS)("%s: the actor is destroyed, once, and its key makes another", async (hook) => {
     const gone = event();
@@ -98,6 +99,7 @@ describe("destroy() inside a hook", () => {
       onCreate: (c: any) => maybe(c, "onCreate"),
       createVars: (c: any) => (maybe(c, "createVars"), {}),
       onWake: (c: any) => maybe(c, "onWake"),
+      onBeforeActorStart: (c: any) => maybe(c, "onBeforeActorStart"),
       onStateChange: (c: any) => maybe(c, "onStateChange"),
       onSleep: (c: any) => maybe(c, "onSleep"),
       run: async (c: any) => maybe(c, "run"),

@@ -16,6 +16,7 @@ export const registry = setup({
         },
         get: (c) => c.state.count,
         nap: (c) => c.sleep(),
+        end: (c) => c.destroy(),
       },
     }),
   },

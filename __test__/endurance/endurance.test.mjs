@@ -13,7 +13,10 @@ import { fileURLToPath } from "node:url";
 const LONG = process.env.GREENROOM_LONG === "1";
 const ACTORS = LONG ? 5000 : 600;
 const ROUNDS = LONG ? 20_000 : 1500;
+const LIVES = LONG ? 10_000 : 400;
 const HANDLES = 256;
+/** Bytes that a process may grow by without a leak. */
+const SETTLING = 16 * 2 ** 20;
 
 /** Runs a script of this folder below a shell prefix and gives the one message it sends. */
 async function runScript(t, prefix, script, ...args) {
@@ -57,4 +60,19 @@ test(`native memory does not grow over ${ROUNDS} sleeps and wakes of one actor`,
   );
   // A leaked context would be tens of kilobytes; page noise over a short run is not a leak.
   assert.ok(perRound < (LONG ? 256 : 8192), `${perRound.toFixed(0)} bytes per round`);
+});
+
+test(`memory and handles stay flat over ${LIVES} whole lives of actors`, unix, async (t) => {
+  const { seen } = await runScript(t, "", "lifecycles.mjs", LIVES, 10);
+  const [from, to] = [seen[4], seen.at(-1)];
+  const grown = to.bytes - from.bytes;
+  const line = seen.map(({ bytes, files, resources }) => `${(bytes / 2 ** 20).toFixed(1)}/${files}/${resources}`);
+  t.diagnostic(`MB/files/resources: ${line.join(", ")}`);
+  // A runtime, a context or a database that stays would be tens of kilobytes a
+  // life; allocators and caches settle within the allowance.
+  const allowed = SETTLING + 1024 * (to.lives - from.lives);
+  assert.ok(grown < allowed, `${grown} bytes more after ${to.lives - from.lives} lives`);
+  // Connections of the client come and go; what grows with the lives would show.
+  assert.ok(to.files <= from.files + 16, `${from.files} open files became ${to.files}`);
+  assert.ok(to.resources <= from.resources + 16, `${from.resources} resources became ${to.resources}`);
 });

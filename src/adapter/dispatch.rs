@@ -122,8 +122,7 @@ async fn action(
     let reply = Pending::new(std::mem::replace(&mut call.reply, Reply::ignored()));
     let result = shared.action(&mut call, fire).await;
     reply.send(result);
-    // Its region ends with the call, after the reply: an actor that is about to
-    // sleep still answers.
+    // A schedule's region ends with the call, after the reply.
     drop(call);
 }
 

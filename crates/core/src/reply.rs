@@ -12,6 +12,8 @@ use std::task::{Context, Poll};
 use greenroom_error::{Error, Result, code};
 use tokio::sync::oneshot;
 
+use crate::actor::work::ActorWorkRegion;
+
 /// How a request ended.
 #[derive(Debug)]
 pub enum Answer<T> {
@@ -33,21 +35,43 @@ impl<T> Answer<T> {
 
 /// The right, and the duty, to answer.
 #[must_use = "dropping a reply answers actor/dropped_reply"]
-pub struct Reply<T>(Option<oneshot::Sender<Answer<T>>>);
+pub struct Reply<T> {
+    sender: Option<oneshot::Sender<Sent<T>>>,
+    held: Option<ActorWorkRegion>,
+}
 
 /// The waiting end of a [`Reply`].
-pub struct ReplyReceiver<T>(oneshot::Receiver<Answer<T>>);
+pub struct ReplyReceiver<T>(oneshot::Receiver<Sent<T>>);
+
+/// An answer on its way, and the work that goes on until it has arrived.
+struct Sent<T> {
+    answer: Answer<T>,
+    held: Option<ActorWorkRegion>,
+}
 
 /// Makes a connected pair.
 pub fn reply<T>() -> (Reply<T>, ReplyReceiver<T>) {
     let (sender, receiver) = oneshot::channel();
-    (Reply(Some(sender)), ReplyReceiver(receiver))
+    let reply = Reply {
+        sender: Some(sender),
+        held: None,
+    };
+    (reply, ReplyReceiver(receiver))
 }
 
 impl<T> Reply<T> {
     /// A reply whose answer interests nobody.
     pub fn ignored() -> Self {
-        Self(None)
+        Self {
+            sender: None,
+            held: None,
+        }
+    }
+
+    /// Hands the work over to whoever gets the answer: it goes on until then.
+    pub(crate) fn holding(mut self, region: ActorWorkRegion) -> Self {
+        self.held = Some(region);
+        self
     }
 
     /// Answers with the outcome of work that ran.
@@ -62,20 +86,21 @@ impl<T> Reply<T> {
 
     /// True when the requester has gone away.
     pub fn is_abandoned(&self) -> bool {
-        self.0.as_ref().is_none_or(oneshot::Sender::is_closed)
+        self.sender.as_ref().is_none_or(oneshot::Sender::is_closed)
     }
 
     fn answer(&mut self, answer: Answer<T>) {
-        if let Some(sender) = self.0.take() {
+        let held = self.held.take();
+        if let Some(sender) = self.sender.take() {
             // The requester may have gone; its answer is then nobody's.
-            let _ = sender.send(answer);
+            let _ = sender.send(Sent { answer, held });
         }
     }
 }
 
 impl<T> Drop for Reply<T> {
     fn drop(&mut self) {
-        self.answer(Answer::Done(Err(Error::new(&code::ACTOR_DROPPED_REPLY))));
+        self.answer(dropped());
     }
 }
 
@@ -90,14 +115,25 @@ impl<T> ReplyReceiver<T> {
     pub async fn result(self) -> Result<T> {
         self.await.into_result()
     }
+
+    /// Waits for the answer, and takes over the work that came with it.
+    pub(crate) async fn with_held(self) -> (Answer<T>, Option<ActorWorkRegion>) {
+        match self.0.await {
+            Ok(Sent { answer, held }) => (answer, held),
+            Err(_) => (dropped(), None),
+        }
+    }
+}
+
+fn dropped<T>() -> Answer<T> {
+    Answer::Done(Err(Error::new(&code::ACTOR_DROPPED_REPLY)))
 }
 
 impl<T> Future for ReplyReceiver<T> {
     type Output = Answer<T>;
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Answer<T>> {
-        Pin::new(&mut self.0).poll(cx).map(|answer| {
-            answer.unwrap_or_else(|_| Answer::Done(Err(Error::new(&code::ACTOR_DROPPED_REPLY))))
-        })
+        let polled = Pin::new(&mut self.0).poll(cx);
+        polled.map(|sent| sent.map_or_else(|_| dropped(), |sent| sent.answer))
     }
 }
 

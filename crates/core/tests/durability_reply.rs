@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use fixture::{Asked, World, ask, settle};
+use fixture::{Asked, World, ask, call, settle};
 use greenroom_core::*;
 use greenroom_error::{Result, code};
 use parking_lot::Mutex;
@@ -128,4 +128,56 @@ async fn without_the_option_events_leave_at_once() {
     assert_eq!(got, [("count".into(), Some(0))]);
     handle.ctx().broadcast("other", Bytes::new());
     assert_eq!(client.got.lock().len(), 1, "not subscribed");
+}
+
+#[tokio::test]
+async fn an_answer_that_waits_for_its_state_counts_as_work_and_outlives_a_stop() {
+    let mut world = world();
+    let handle = world.start().await.expect("start");
+    world.script.hold_serialize.store(true, Ordering::SeqCst);
+    let answer = tokio::spawn({
+        let handle = Arc::clone(&handle);
+        async move { ask(&handle, "increment").await }
+    });
+    // The action is done; its state is on its way.
+    world.script.parked.notified().await;
+    settle().await;
+    assert_eq!(handle.ctx().work_counts().shutdown_tasks, 1);
+    world.script.hold_serialize.store(false, Ordering::SeqCst);
+    let release = async {
+        settle().await;
+        world.script.unpark.notify_one();
+    };
+    let (stopped, ()) = tokio::join!(world.stop(StopReason::GoingAway), release);
+    stopped.expect("stops");
+    assert_eq!(answer.await.expect("task").expect("answered"), 1);
+    assert_eq!(handle.ctx().work_counts().shutdown_tasks, 0);
+}
+
+#[tokio::test]
+async fn calls_that_race_with_sleep_are_answered_or_refused_and_never_fail() {
+    let mut world = world();
+    let mut answered = 0;
+    for _ in 0..30 {
+        let handle = world.start().await.expect("start");
+        let calls: Vec<_> = (0..6)
+            .map(|_| {
+                let handle = Arc::clone(&handle);
+                tokio::spawn(async move { handle.action(&call("increment")).await })
+            })
+            .collect();
+        tokio::task::yield_now().await;
+        world.stop(StopReason::SleepIntent).await.expect("stops");
+        for call in calls {
+            match call.await.expect("task") {
+                Answer::Done(answer) => {
+                    answer.expect("accepted work is answered");
+                    answered += 1;
+                }
+                Answer::Refused(_) => {}
+            }
+        }
+    }
+    let handle = world.start().await.expect("start");
+    assert_eq!(ask(&handle, "get").await.expect("get"), answered);
 }

@@ -157,7 +157,7 @@ impl ActorTask {
         let event = match command {
             DispatchCommand::Action(mut call) => {
                 let region = self.ctx.begin_work(ActorWorkKind::Action);
-                call.region = Some(region.carrying(permit));
+                call.reply = call.reply.holding(region.carrying(permit));
                 ActorEvent::Action {
                     call,
                     scheduled_fire: None,
@@ -165,7 +165,7 @@ impl ActorTask {
             }
             DispatchCommand::QueueSend(mut send) => {
                 let region = self.ctx.begin_work(ActorWorkKind::Action);
-                send.region = Some(region.carrying(permit));
+                send.reply = send.reply.holding(region.carrying(permit));
                 ActorEvent::QueueSend(send)
             }
             DispatchCommand::Http { mut request, reply } => {

@@ -180,7 +180,8 @@ pub struct ActionDispatch {
     pub incoming: Incoming,
     /// Fires when the caller no longer wants the answer.
     pub cancelled: tokio_util::sync::CancellationToken,
-    /// Counts the call as running work from acceptance until it is dropped.
+    /// Counts a schedule's call as running work until it is dropped; that of a
+    /// client is counted by its reply, until the answer leaves.
     pub region: Option<ActorWorkRegion>,
     /// CBOR value.
     pub reply: Reply<Bytes>,
@@ -196,8 +197,6 @@ pub struct QueueSendDispatch {
     pub wait: bool,
     pub timeout_ms: Option<u64>,
     pub incoming: Incoming,
-    /// Counts the call as running work from acceptance until it is dropped.
-    pub region: Option<ActorWorkRegion>,
     pub reply: Reply<QueueSendResult>,
 }
 

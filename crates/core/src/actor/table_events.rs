@@ -169,7 +169,6 @@ pub(super) const EVENTS: &[Event] = &[
                     wait: false,
                     timeout_ms: None,
                     incoming: Incoming::default(),
-                    region: None,
                     reply,
                 }))
             })

@@ -66,8 +66,12 @@ impl ActorHandle {
         let this = Arc::clone(self);
         async move {
             let span = this.ctx().config().action_timeout;
-            let answer = this.within(span, answered).await;
-            let answer = this.release(answer).await;
+            let work = async {
+                // Held until the answer leaves, as with every action.
+                let (answer, _held) = answered.with_held().await;
+                this.release(answer).await
+            };
+            let answer = this.within(span, work).await;
             this.finish(answer)
         }
     }

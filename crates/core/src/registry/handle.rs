@@ -150,7 +150,8 @@ impl ActorHandle {
                 region: None,
                 reply: answer,
             })));
-        let answer = answered.await;
+        // Held until the answer leaves: what it relies on may not be on disk yet.
+        let (answer, _held) = answered.with_held().await;
         drop(conn);
         self.release(answer).await
     }
@@ -239,10 +240,10 @@ impl ActorHandle {
                 wait,
                 timeout_ms,
                 incoming: call.incoming.clone(),
-                region: None,
                 reply: answer,
             })));
-        let answer = answered.await;
+        // Held until the answer leaves: what it relies on may not be on disk yet.
+        let (answer, _held) = answered.with_held().await;
         drop(conn);
         self.release(answer).await
     }

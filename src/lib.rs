@@ -28,13 +28,7 @@ mod telemetry;
 mod variables;
 mod websocket;
 
-use mimalloc::MiMalloc;
 use napi_derive::napi;
-
-/// Messages are made on one thread and let go on another all the time, which the
-/// allocator of glibc is slow at.
-#[global_allocator]
-static ALLOCATOR: MiMalloc = MiMalloc;
 
 /// Sets up the environment that loads the addon.
 #[napi(module_exports)]

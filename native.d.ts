@@ -347,7 +347,7 @@ export declare class JsNativeDatabase {
   repeatValues(runs: JsSqlRuns, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
   /** Opens the result of a query, to be read page by page. */
   openCursor(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlCursor>
-  /** Null: no figures are kept. */
+  /** Figures as of the last write, null before the database is open. */
   metrics(): JsSqliteVfsMetrics | null
   /** Text of the last storage error, taken by reading. */
   takeLastKvError(): string | null
@@ -1055,17 +1055,27 @@ export interface JsSqliteProfilingConfig {
   diagnosticEventQueueCapacity?: number
 }
 
-/** Figures of an open database. */
+/**
+ * Figures of a database. Its pages go to a file and not through requests, so what
+ * the published addon tells of those is 0 here.
+ */
 export interface JsSqliteVfsMetrics {
   requestBuildNs: number
   serializeNs: number
   transportNs: number
   stateUpdateNs: number
   totalNs: number
+  /**
+   * Commits that wrote, the runtime's and the user's, since this process first
+   * used the database.
+   */
   commitCount: number
+  /** Pages in the cache. */
   pageCacheEntries: number
+  /** Bytes of the cache. */
   pageCacheWeightedSize: number
   pageCacheCapacityPages: number
+  /** Nothing is held back between two statements: 0. */
   writeBufferDirtyPages: number
   dbSizePages: number
 }

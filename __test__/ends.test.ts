@@ -252,22 +252,26 @@ describe("saves", () => {
   });
 });
 
+/** Counts, on disk before it answers. */
+const adder = (more: { onWake(): void; options?: { sleepGracePeriod: number } }) =>
+  actor({
+    state: { n: 0 },
+    ...more,
+    actions: {
+      add: async (c) => {
+        const n = ++c.state.n;
+        await c.saveState({ immediate: true });
+        return n;
+      },
+      sleep: (c) => c.sleep(),
+      get: (c) => c.state.n,
+    },
+  });
+
 describe("calls that race with sleep()", () => {
   test("are each answered, by one generation or the next, and none counts twice", async () => {
     let wakes = 0;
-    const thing = actor({
-      state: { n: 0 },
-      onWake: () => void wakes++,
-      actions: {
-        add: async (c) => {
-          const n = ++c.state.n;
-          await c.saveState({ immediate: true });
-          return n;
-        },
-        sleep: (c) => c.sleep(),
-        get: (c) => c.state.n,
-      },
-    });
+    const thing = adder({ onWake: () => void wakes++ });
     const handle = registryOf({ thing }).client().thing.getOrCreate(["a"]);
     let answered = 0;
     for (let round = 0; round < 20; round++) {
@@ -355,20 +359,7 @@ describe("work that goes on when the actor falls asleep", () => {
   test("is not cut when calls never pause: in the end they wait for the next generation", async () => {
     let wakes = 0;
     let over = false;
-    const thing = actor({
-      state: { n: 0 },
-      options: { sleepGracePeriod: 4_000 },
-      onWake: () => void wakes++,
-      actions: {
-        add: async (c) => {
-          const n = ++c.state.n;
-          await c.saveState({ immediate: true });
-          return n;
-        },
-        sleep: (c) => c.sleep(),
-        get: (c) => c.state.n,
-      },
-    });
+    const thing = adder({ options: { sleepGracePeriod: 4_000 }, onWake: () => void wakes++ });
     const handle = registryOf({ thing }).client().thing.getOrCreate(["a"]);
     let answered = 0;
     const caller = async () => {

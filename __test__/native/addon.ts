@@ -1,6 +1,9 @@
 /** The addon alone, and actors written against its classes. */
+import { once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import { createRequire } from "node:module";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach } from "vitest";
@@ -25,6 +28,40 @@ export function temporaryFolder(): string {
 
 /** Answers of `serializeState` for an actor whose state never changes. */
 export const nothingToSave = { connHibernation: [], connHibernationRemoved: [] };
+
+/** A port that was free a moment ago, for what wants to know it beforehand. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** A registry with one actor type, `thing`, that is to serve a folder of its own. */
+export function registryToServe() {
+  process.env.RIVETKIT_STORAGE_PATH = temporaryFolder();
+  const registry = new native.CoreRegistry();
+  const callbacks = { serializeState: () => nothingToSave, actions: { hello: () => encode("hello") } };
+  registry.register("thing", new native.NapiActorFactory(callbacks, { name: "Thing" }));
+  return registry;
+}
+
+export type ServeConfig = Parameters<InstanceType<typeof native.CoreRegistry>["serve"]>[0];
+
+/** The configuration of a registry that serves this port. */
+export const serveConfig = (port: number, options: Partial<ServeConfig> = {}): ServeConfig => ({
+  version: 1,
+  endpoint: `http://127.0.0.1:${port}`,
+  namespace: "default",
+  poolName: "default",
+  enginePort: port,
+  serverlessPackageVersion: "9.8.7",
+  serverlessValidateEndpoint: false,
+  serverlessMaxStartPayloadBytes: 1,
+  ...options,
+});
 
 type Callbacks = { actions?: Record<string, unknown>; [hook: string]: unknown };
 

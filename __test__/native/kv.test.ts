@@ -92,10 +92,7 @@ describe("a native key-value store", () => {
   ])("refuses a limit of %d", async (limit, reason) => {
     const { use } = await kvOf();
     await use(async (kv) => {
-      const lists = [
-        () => kv.listPrefix(bytes(1), { limit }),
-        () => kv.listRange(bytes(1), bytes(2), { limit }),
-      ];
+      const lists = [() => kv.listPrefix(bytes(1), { limit }), () => kv.listRange(bytes(1), bytes(2), { limit })];
       for (const list of lists) {
         expect(await failure(list())).toMatchObject({
           group: "napi",

@@ -3,9 +3,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { encode, failure, native, nothingToSave, temporaryFolder } from "./addon.js";
-
-type Options = Partial<Parameters<InstanceType<typeof native.CoreRegistry>["serve"]>[0]>;
+import { failure, freePort, registryToServe, type ServeConfig, serveConfig } from "./addon.js";
 
 /** A server on a port of its own, and that port. */
 async function occupied(answer: unknown) {
@@ -14,32 +12,7 @@ async function occupied(answer: unknown) {
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-async function freePort() {
-  const { server, port } = await occupied({});
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-const config = (port: number, options: Options = {}) => ({
-  version: 3,
-  endpoint: `http://127.0.0.1:${port}`,
-  namespace: "default",
-  poolName: "default",
-  enginePort: port,
-  serverlessPackageVersion: "9.8.7",
-  serverlessValidateEndpoint: false,
-  serverlessMaxStartPayloadBytes: 1,
-  ...options,
-});
-
-function registry() {
-  process.env.RIVETKIT_STORAGE_PATH = temporaryFolder();
-  const registry = new native.CoreRegistry();
-  const callbacks = { serializeState: () => nothingToSave, actions: { hello: () => encode("hello") } };
-  registry.register("thing", new native.NapiActorFactory(callbacks, { name: "Thing" }));
-  return registry;
-}
+const config = (port: number, options: Partial<ServeConfig> = {}) => serveConfig(port, { version: 3, ...options });
 
 const json = (response: { status: number; body: Uint8Array }) => [
   response.status,
@@ -49,7 +22,7 @@ const json = (response: { status: number; body: Uint8Array }) => [
 describe("a registry that serves a loopback endpoint", () => {
   test("hosts its actors there until it is shut down", async () => {
     const port = await freePort();
-    const serving = registry();
+    const serving = registryToServe();
     const ready = serving.waitReady();
     const served = serving.serve(config(port, { serverlessClientEndpoint: "http://elsewhere" }));
     await ready;
@@ -80,7 +53,7 @@ describe("a registry that serves a loopback endpoint", () => {
   });
 
   test("lets its namespace be made, once", async () => {
-    const serving = registry();
+    const serving = registryToServe();
     const port = await freePort();
     const served = serving.serve(config(port, { namespace: "shop" }));
     await serving.waitReady();
@@ -104,7 +77,7 @@ describe("a registry that serves a loopback endpoint", () => {
   });
 
   test("does so once", async () => {
-    const serving = registry();
+    const serving = registryToServe();
     const port = await freePort();
     const served = serving.serve(config(port));
     const again = await failure(serving.serve(config(port)));
@@ -120,7 +93,7 @@ describe("a registry that serves a loopback endpoint", () => {
     ["a program that says nothing of itself", [], "unknown"],
   ])("leaves a port to %s that answers there", async (_, answer, runtime) => {
     const { server, port } = await occupied(answer);
-    const serving = registry();
+    const serving = registryToServe();
     const ready = failure(serving.waitReady());
     const error = await failure(serving.serve(config(port)));
     expect([error.group, error.code]).toEqual(["engine", "port_occupied"]);
@@ -131,7 +104,7 @@ describe("a registry that serves a loopback endpoint", () => {
 
   test("says that its port is taken when only the endpoint is free", async () => {
     const { server, port } = await occupied({});
-    const error = await failure(registry().serve(config(await freePort(), { enginePort: port })));
+    const error = await failure(registryToServe().serve(config(await freePort(), { enginePort: port })));
     expect([error.group, error.code]).toEqual(["host", "port_unavailable"]);
     server.close();
   });
@@ -141,7 +114,7 @@ describe("a registry that serves a loopback endpoint", () => {
     ["a port that is none", { enginePort: 70_000 }, "napi", "invalid_argument"],
     ["another machine", { endpoint: "http://203.0.113.1:6420" }, "actor", "not_configured"],
   ])("refuses %s", async (_, options, group, code) => {
-    const error = await failure(registry().serve(config(1, options)));
+    const error = await failure(registryToServe().serve(config(1, options)));
     expect([error.group, error.code]).toEqual([group, code]);
   });
 });

@@ -3,36 +3,11 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { encode, failure, native, nothingToSave, temporaryFolder } from "./addon.js";
+import { failure, freePort, native, registryToServe, type ServeConfig, serveConfig } from "./addon.js";
 
-type Config = Parameters<InstanceType<typeof native.CoreRegistry>["serve"]>[0];
-
-async function freePort() {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-async function stage(options: Partial<Config> = {}) {
-  process.env.RIVETKIT_STORAGE_PATH = temporaryFolder();
-  const port = await freePort();
-  const registry = new native.CoreRegistry();
-  const callbacks = { serializeState: () => nothingToSave, actions: { hello: () => encode("hello") } };
-  registry.register("thing", new native.NapiActorFactory(callbacks, { name: "Thing" }));
-  const config: Config = {
-    version: 1,
-    endpoint: `http://127.0.0.1:${port}`,
-    namespace: "default",
-    poolName: "default",
-    enginePort: port,
-    serverlessPackageVersion: "9.8.7",
-    serverlessValidateEndpoint: false,
-    serverlessMaxStartPayloadBytes: 8,
-    ...options,
-  };
+async function stage(options: Partial<ServeConfig> = {}) {
+  const registry = registryToServe();
+  const config = serveConfig(await freePort(), { serverlessMaxStartPayloadBytes: 8, ...options });
   const ask = (
     path: string,
     { method = "GET", headers = {}, body = "", token = new native.CancellationToken() } = {},
@@ -45,7 +20,7 @@ type Request = Parameters<Registry["handleServerlessRequest"]>[0];
 type Token = InstanceType<typeof native.CancellationToken>;
 
 /** The whole answer; listens slowly, and checks that events wait for it. */
-async function collect(registry: Registry, config: Config, request: Request, token: Token) {
+async function collect(registry: Registry, config: ServeConfig, request: Request, token: Token) {
   const chunks: Buffer[] = [];
   let listening = false;
   let end: (error: unknown) => void = () => {};

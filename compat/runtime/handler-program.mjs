@@ -2,17 +2,8 @@
 
 import { createServer } from "node:http";
 import { Readable } from "node:stream";
-import { actor, setup } from "rivetkit";
-
-const counter = actor({
-  state: { count: 0 },
-  actions: {
-    add: (c, n) => {
-      c.state.count += n;
-      return c.state.count;
-    },
-  },
-});
+import { setup } from "rivetkit";
+import { counter } from "./counter.mjs";
 
 const registry = setup({ use: { counter }, noWelcome: true, startServices: false });
 

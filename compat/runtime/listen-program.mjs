@@ -3,21 +3,12 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { actor, setup } from "rivetkit";
+import { setup } from "rivetkit";
+import { counter } from "./counter.mjs";
 
 const publicDir = join(process.env.RIVETKIT_STORAGE_PATH, "public");
 mkdirSync(publicDir, { recursive: true });
 writeFileSync(join(publicDir, "page.html"), "<h1>page</h1>");
-
-const counter = actor({
-  state: { count: 0 },
-  actions: {
-    add: (c, n) => {
-      c.state.count += n;
-      return c.state.count;
-    },
-  },
-});
 
 let gone;
 const leaving = new Promise((resolve) => {

@@ -1,5 +1,7 @@
 //! What statements are given: parameters in both dialects.
 
+use std::ops::Range;
+
 use greenroom_error::{Error, Result, code};
 use greenroom_store::{SqlRuns, SqlStatement, SqlValue};
 use napi::bindgen_prelude::{Env, FromNapiValue, TypeName, ValidateNapiValue};
@@ -63,73 +65,12 @@ pub(super) fn batch(statements: Vec<JsSqliteBatchStatement>) -> Result<Vec<SqlSt
 /// A 64-bit integer out of a number, whose fraction is cut, or a bigint.
 pub struct Integer(Result<i64>);
 
-impl TypeName for Integer {
-    fn type_name() -> &'static str {
-        "number | bigint"
-    }
-    fn value_type() -> ValueType {
-        ValueType::Unknown
-    }
-}
-
-impl ValidateNapiValue for Integer {}
-
-impl FromNapiValue for Integer {
-    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
-        enter(&Env::from_raw(env), |scope| {
-            let value = scope.value(value);
-            Ok(Self(match scope.kind(value)? {
-                Kind::BigInt => exact(scope, value, "intValue"),
-                _ => Ok(numbers::truncated_i64(scope.f64(value)?)),
-            }))
-        })
-    }
-}
-
 /// The text of a statement.
 pub struct SqlText(pub(super) String);
-
-impl TypeName for SqlText {
-    fn type_name() -> &'static str {
-        "string"
-    }
-    fn value_type() -> ValueType {
-        ValueType::String
-    }
-}
-
-impl ValidateNapiValue for SqlText {}
-
-impl FromNapiValue for SqlText {
-    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
-        enter(&Env::from_raw(env), |scope| {
-            scope.string(scope.value(value)).map(Self)
-        })
-    }
-}
 
 /// Values by position, as they are: null, number, bigint, string, `Uint8Array`.
 #[derive(Default)]
 pub struct SqlParams(Vec<SqlValue>);
-
-impl TypeName for SqlParams {
-    fn type_name() -> &'static str {
-        "Array"
-    }
-    fn value_type() -> ValueType {
-        ValueType::Object
-    }
-}
-
-impl ValidateNapiValue for SqlParams {}
-
-impl FromNapiValue for SqlParams {
-    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
-        enter(&Env::from_raw(env), |scope| {
-            params(scope, scope.value(value)).map(Self)
-        })
-    }
-}
 
 impl SqlParams {
     pub(super) fn of(sql: SqlText, params: Option<Self>) -> SqlStatement {
@@ -168,38 +109,64 @@ impl TryFrom<JsSqlRuns> for SqlRuns {
 /// Statements with their values: `[sql, params, sql, params, …]`.
 pub struct SqlStatements(pub(super) Vec<SqlStatement>);
 
-impl TypeName for SqlStatements {
-    fn type_name() -> &'static str {
-        "Array"
-    }
-    fn value_type() -> ValueType {
-        ValueType::Object
-    }
+/// Makes a type one that only comes from JavaScript, by a function of a scope and a
+/// value.
+macro_rules! from_javascript {
+    ($($type:ident: $name:literal, $kind:ident = $convert:expr;)*) => {$(
+        impl TypeName for $type {
+            fn type_name() -> &'static str {
+                $name
+            }
+            fn value_type() -> ValueType {
+                ValueType::$kind
+            }
+        }
+
+        impl ValidateNapiValue for $type {}
+
+        impl FromNapiValue for $type {
+            unsafe fn from_napi_value(
+                env: sys::napi_env,
+                value: sys::napi_value,
+            ) -> napi::Result<Self> {
+                enter(&Env::from_raw(env), |scope| {
+                    $convert(scope, scope.value(value)).map(Self)
+                })
+            }
+        }
+    )*};
 }
 
-impl ValidateNapiValue for SqlStatements {}
+from_javascript! {
+    Integer: "number | bigint", Unknown = integer;
+    SqlText: "string", String = Scope::string;
+    SqlParams: "Array", Object = params;
+    SqlStatements: "Array", Object = statements;
+}
 
-impl FromNapiValue for SqlStatements {
-    unsafe fn from_napi_value(env: sys::napi_env, value: sys::napi_value) -> napi::Result<Self> {
-        enter(&Env::from_raw(env), |scope| {
-            let list = scope.value(value);
-            let pairs = scope.length(list)? / 2;
-            let mut statements = Vec::<SqlStatement>::with_capacity(pairs as usize);
-            let mut last = scope.null()?;
-            for at in 0..pairs {
-                let text = scope.element(list, at * 2)?;
-                // Most batches repeat one text, which then is read once.
-                let sql = match statements.last() {
-                    Some(before) if scope.same(text, last)? => before.sql.clone(),
-                    _ => scope.string(text)?,
-                };
-                last = text;
-                let params = params(scope, scope.element(list, at * 2 + 1)?)?;
-                statements.push(SqlStatement::new(sql, params));
-            }
-            Ok(Self(statements))
-        })
+fn integer<'s>(scope: &Scope<'s>, value: Value<'s>) -> JsResult<Result<i64>> {
+    Ok(match scope.kind(value)? {
+        Kind::BigInt => exact(scope, value, "intValue"),
+        _ => Ok(numbers::truncated_i64(scope.f64(value)?)),
+    })
+}
+
+fn statements<'s>(scope: &Scope<'s>, list: Value<'s>) -> JsResult<Vec<SqlStatement>> {
+    let pairs = scope.length(list)? / 2;
+    let mut statements = Vec::<SqlStatement>::with_capacity(pairs as usize);
+    let mut last = scope.null()?;
+    for at in 0..pairs {
+        let text = scope.element(list, at * 2)?;
+        // Most batches repeat one text, which then is read once.
+        let sql = match statements.last() {
+            Some(before) if scope.same(text, last)? => before.sql.clone(),
+            _ => scope.string(text)?,
+        };
+        last = text;
+        let params = params(scope, scope.element(list, at * 2 + 1)?)?;
+        statements.push(SqlStatement::new(sql, params));
     }
+    Ok(statements)
 }
 
 /// Handles are let go of after so many values.
@@ -211,25 +178,32 @@ const FEW_HANDLES: u32 = 16;
 fn params<'s>(scope: &Scope<'s>, list: Value<'s>) -> JsResult<Vec<SqlValue>> {
     let count = scope.length(list)?;
     let mut values = Vec::with_capacity(count as usize);
-    let mut at = 0;
     if count <= FEW_HANDLES {
-        for index in 0..count {
-            values.push(param(scope, scope.element(list, index)?, index)?);
-        }
+        add_params(scope, list, 0..count, &mut values)?;
         return Ok(values);
     }
+    let mut at = 0;
     while at < count {
         let end = count.min(at + HANDLES_MAX);
         scope.nested(|inner| {
             let list = inner.value(list.into_raw());
-            for index in at..end {
-                values.push(param(inner, inner.element(list, index)?, index)?);
-            }
-            Ok(())
+            add_params(inner, list, at..end, &mut values)
         })?;
         at = end;
     }
     Ok(values)
+}
+
+fn add_params<'s>(
+    scope: &Scope<'s>,
+    list: Value<'s>,
+    places: Range<u32>,
+    values: &mut Vec<SqlValue>,
+) -> JsResult<()> {
+    for index in places {
+        values.push(param(scope, scope.element(list, index)?, index)?);
+    }
+    Ok(())
 }
 
 fn param<'s>(scope: &Scope<'s>, value: Value<'s>, index: u32) -> JsResult<SqlValue> {

@@ -201,14 +201,10 @@ macro_rules! to_javascript {
 }
 
 to_javascript! {
-    Columns = columns;
+    Columns = Scope::texts;
     Lists = lists;
     Cells = cells;
     Cell = exact;
-}
-
-fn columns<'s>(scope: &Scope<'s>, names: &Arc<[String]>) -> JsResult<Value<'s>> {
-    scope.texts(names)
 }
 
 fn lists<'s>(scope: &Scope<'s>, rows: &Rows) -> JsResult<Value<'s>> {

@@ -12,6 +12,7 @@ pub mod config;
 pub mod host;
 pub mod registry;
 pub mod reply;
+mod secret;
 pub mod websocket;
 
 pub use actor::connection::{
@@ -38,4 +39,5 @@ pub use config::{ActorConfig, Durability, Hooks, InspectorTab};
 pub use host::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture, StopReason};
 pub use registry::{ActionCall, ActorHandle, Lookup, RegistryDispatcher, StartActor};
 pub use reply::{Answer, Reply, ReplyReceiver};
+pub use secret::same_secret;
 pub use websocket::{Receipt, WebSocket, WebSocketEvent, WebSocketTransport};

@@ -32,7 +32,7 @@ pub use head::for_user_code as user_headers;
 pub use live::{ActorSource, LiveActor};
 pub use reply::{
     ACTOR_GENERATION_HEADER, ACTOR_HEADER, ACTOR_KEY_HEADER, ERROR_HEADER, HttpReply, error_reply,
-    host_error_reply,
+    host_error_reply, of as reply_of,
 };
 pub use serve::{ActorRequest, Gateway};
 

@@ -19,7 +19,7 @@ pub const ACTOR_KEY_HEADER: HeaderName = HeaderName::from_static("x-rivet-actor-
 pub const ERROR_HEADER: HeaderName = HeaderName::from_static("x-rivet-error");
 
 /// A response with this body.
-pub(crate) fn of(status: StatusCode, content_type: &'static str, body: ReplyBody) -> HttpReply {
+pub fn of(status: StatusCode, content_type: &'static str, body: ReplyBody) -> HttpReply {
     let mut reply = Response::new(body);
     *reply.status_mut() = status;
     let content_type = HeaderValue::from_static(content_type);

@@ -20,9 +20,9 @@ pub(super) struct Application {
 }
 
 impl Application {
-    pub(super) fn new(bridge: Bridge, handler: JsRef) -> Self {
+    pub(super) fn new(scope: &Scope<'_>, handler: JsRef) -> Self {
         Self {
-            bridge,
+            bridge: scope.bridge().clone(),
             handler: handler.into(),
         }
     }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use greenroom_core::Clock;
 use greenroom_error::{Error, Result, code};
-use greenroom_gateway::{HttpReply, ReplyBody, files, read_body};
+use greenroom_gateway::{HttpReply, files, read_body};
 use greenroom_host_embedded::{Answering, AppRequest, ListenOptions, WebApp};
-use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, StatusCode};
 
 use super::super::Registry;
@@ -15,7 +14,7 @@ use super::super::embedded::Embedded;
 use super::super::serve::JsServeConfig;
 use super::JsListenerConfig;
 use super::application::Application;
-use super::router::{Router, RouterRequest, below_base};
+use super::router::{Router, RouterRequest, below_base, text};
 
 /// All addresses: such a server is there for others.
 const HOST: &str = "0.0.0.0";
@@ -51,14 +50,6 @@ struct Web {
     public_dir: Option<PathBuf>,
     application: Option<Application>,
     clock: Clock,
-}
-
-fn text(status: StatusCode, text: &'static str) -> HttpReply {
-    let mut reply = HttpReply::new(ReplyBody::whole(text));
-    *reply.status_mut() = status;
-    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
-    reply.headers_mut().insert(CONTENT_TYPE, plain);
-    reply
 }
 
 impl Web {

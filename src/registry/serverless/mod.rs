@@ -124,6 +124,11 @@ impl Registry {
     }
 }
 
+fn application(scope: &Scope<'_>, given: &Unknown<'_>) -> JsResult<Application> {
+    let handler = callback(scope, given, "application")?;
+    Ok(Application::new(scope, handler))
+}
+
 fn callback<'s>(scope: &Scope<'s>, given: &Unknown<'_>, argument: &str) -> JsResult<JsRef> {
     let function = scope.value(napi::JsValue::raw(given));
     require_function(scope, function, argument)?;
@@ -184,10 +189,10 @@ impl CoreRegistry {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
             let bridge = scope.bridge().clone();
-            let application = application
-                .map(|given| callback(scope, &given, "application"))
-                .transpose()?
-                .map(|handler| Application::new(bridge.clone(), handler));
+            let given = application.as_ref();
+            let application = given
+                .map(|given| self::application(scope, given))
+                .transpose()?;
             let port = PortConfig::try_from(listener)?;
             let begun = registry.begin_serverless(&config);
             promise(scope, async move {
@@ -216,8 +221,7 @@ impl CoreRegistry {
     ) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
-            let handler = callback(scope, &application, "application")?;
-            let application = Application::new(scope.bridge().clone(), handler);
+            let application = self::application(scope, &application)?;
             let port = PortConfig::try_from(listener)?;
             promise(scope, async move {
                 registry.board.until_serving().await?;

@@ -4,11 +4,12 @@
 //! brought the request or how the answer leaves.
 
 use bytes::Bytes;
+use greenroom_core::same_secret;
 use greenroom_error::{Error, Result, code};
 use greenroom_gateway::{HttpReply, ReplyBody};
 use greenroom_host_embedded::CorsRequest;
 use greenroom_wire::Encoding;
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use http::header::{AUTHORIZATION, HeaderMap, HeaderValue};
 use http::{Method, StatusCode, Uri};
 use serde_json::json;
 
@@ -48,11 +49,12 @@ pub(super) fn below_base<'p>(config: &JsServeConfig, path: &'p str) -> Option<&'
 }
 
 fn reply(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> HttpReply {
-    let mut reply = HttpReply::new(ReplyBody::whole(body));
-    *reply.status_mut() = status;
-    let content_type = HeaderValue::from_static(content_type);
-    reply.headers_mut().insert(CONTENT_TYPE, content_type);
-    reply
+    greenroom_gateway::reply_of(status, content_type, ReplyBody::whole(body))
+}
+
+/// A whole answer in plain text.
+pub(super) fn text(status: StatusCode, text: &'static str) -> HttpReply {
+    reply(status, TEXT_TYPE, text)
 }
 
 /// The answers of this router know three statuses beside success.
@@ -99,10 +101,7 @@ impl<'a> Router<'a> {
     pub(super) fn answer(&self, request: RouterRequest) -> HttpReply {
         let cors = CorsRequest::read(&request.headers);
         if request.method == Method::OPTIONS {
-            let mut reply = HttpReply::new(ReplyBody::empty());
-            *reply.status_mut() = StatusCode::NO_CONTENT;
-            cors.stamp_gateway_preflight(reply.headers_mut());
-            return reply;
+            return cors.gateway_preflight();
         }
         let answered = self.route(&request);
         let mut reply = answered.unwrap_or_else(|error| failed(&error));
@@ -114,7 +113,7 @@ impl<'a> Router<'a> {
         let path = below_base(self.config, request.uri.path());
         let get = request.method == Method::GET;
         Ok(match path {
-            Some("" | "/") if get => reply(StatusCode::OK, TEXT_TYPE, BANNER),
+            Some("" | "/") if get => text(StatusCode::OK, BANNER),
             Some("/health") if get => self.health(),
             Some("/metadata") if get => {
                 reply(StatusCode::OK, JSON_TYPE, metadata(self.host).to_string())
@@ -123,7 +122,7 @@ impl<'a> Router<'a> {
             Some("/start") if get || request.method == Method::POST => {
                 return start::start(self.config, &request.headers, &request.body);
             }
-            _ => reply(StatusCode::NOT_FOUND, TEXT_TYPE, "Not Found (RivetKit)"),
+            _ => text(StatusCode::NOT_FOUND, "Not Found (RivetKit)"),
         })
     }
 
@@ -135,17 +134,17 @@ impl<'a> Router<'a> {
 
     fn metrics(&self, headers: &HeaderMap) -> HttpReply {
         if variable(METRICS_ENABLED_ENV).as_deref() != Some("1") {
-            return reply(StatusCode::FORBIDDEN, TEXT_TYPE, "metrics not enabled");
+            return text(StatusCode::FORBIDDEN, "metrics not enabled");
         }
         let token = variable(METRICS_TOKEN_ENV);
         let given = headers.get(AUTHORIZATION).and_then(bearer);
         match (token, given) {
-            (Some(token), Some(given)) if same(given, token.as_bytes()) => reply(
+            (Some(token), Some(given)) if same_secret(given, token.as_bytes()) => reply(
                 StatusCode::OK,
                 METRICS_TYPE,
                 metrics(&self.registry.board.now()),
             ),
-            _ => reply(StatusCode::UNAUTHORIZED, TEXT_TYPE, "unauthorized"),
+            _ => text(StatusCode::UNAUTHORIZED, "unauthorized"),
         }
     }
 }
@@ -153,11 +152,4 @@ impl<'a> Router<'a> {
 fn bearer(value: &HeaderValue) -> Option<&[u8]> {
     let (scheme, token) = value.as_bytes().split_at_checked("bearer ".len())?;
     scheme.eq_ignore_ascii_case(b"bearer ").then_some(token)
-}
-
-/// Takes as long for a wrong token as for a right one of the same length.
-fn same(given: &[u8], expected: &[u8]) -> bool {
-    let pairs = given.iter().zip(expected);
-    let differences = pairs.fold(0, |all, (one, other)| all | (one ^ other));
-    given.len() == expected.len() && std::hint::black_box(differences) == 0
 }

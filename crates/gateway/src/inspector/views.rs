@@ -21,7 +21,7 @@ pub(super) async fn init(ctx: &ActorContext) -> Result<Init> {
         is_state_enabled: ctx.config().has_state,
         rpcs: rpcs(ctx),
         is_database_enabled: ctx.config().has_database,
-        queue_size: queue_size(ctx).await?,
+        queue_size: ctx.queue_inspect().await?.len() as u64,
         is_workflow_enabled: history.is_some(),
         workflow_history: history.flatten(),
         tab_config: tabs(ctx),
@@ -46,9 +46,9 @@ pub(super) async fn changed(
         tell(&mut news, state);
     }
     if now.queue != told.queue {
-        let size = queue_size(ctx).await;
-        let size = size.map(|queue_size| Some(ToClient::QueueUpdated { queue_size }));
-        tell(&mut news, size);
+        // Known since the change, without a look at the rows.
+        let queue_size = ctx.queue_len();
+        news.push(ToClient::QueueUpdated { queue_size });
     }
     if now.workflow != told.workflow {
         let history = ctx.workflow_history().await;
@@ -121,10 +121,6 @@ fn tabs(ctx: &ActorContext) -> Vec<TabConfigEntry> {
         hidden: tab.hidden,
     });
     shown.collect()
-}
-
-async fn queue_size(ctx: &ActorContext) -> Result<u64> {
-    Ok(ctx.queue_inspect().await?.len() as u64)
 }
 
 /// The oldest messages, at most `limit`.

@@ -3,6 +3,8 @@
 //! Everybody may: there is nothing to protect by origin, because nothing is
 //! granted to a browser's cookies.
 
+use greenroom_gateway::{HttpReply, ReplyBody};
+use http::StatusCode;
 use http::header::{
     ACCESS_CONTROL_ALLOW_CREDENTIALS, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
     ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE,
@@ -43,8 +45,15 @@ impl CorsRequest {
         reply.insert(ACCESS_CONTROL_EXPOSE_HEADERS, ANY);
     }
 
-    /// On the answer to a preflight of a request for an actor.
-    pub fn stamp_gateway_preflight(&self, reply: &mut HeaderMap) {
+    /// The answer to a preflight of a request for an actor.
+    pub fn gateway_preflight(&self) -> HttpReply {
+        let mut reply = HttpReply::new(ReplyBody::empty());
+        *reply.status_mut() = StatusCode::NO_CONTENT;
+        self.stamp_gateway_preflight(reply.headers_mut());
+        reply
+    }
+
+    fn stamp_gateway_preflight(&self, reply: &mut HeaderMap) {
         self.stamp_gateway(reply);
         reply.insert(
             ACCESS_CONTROL_ALLOW_METHODS,

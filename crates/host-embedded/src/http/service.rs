@@ -11,7 +11,7 @@ use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, discard_body, host_e
 use greenroom_wire::RayId;
 use greenroom_wire::gateway_path::{self, GatewayRoute, QueryMethod, TargetHeaders};
 use http::header::{AsHeaderName, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
-use http::{Method, Request, StatusCode, Uri};
+use http::{Method, Request, Uri};
 use http_body::Body;
 
 use super::cors::CorsRequest;
@@ -76,10 +76,7 @@ where
 {
     let path_and_query = path_and_query(request.uri()).to_owned();
     if is_preflight_of_an_actor(&request, &path_and_query) {
-        let mut reply = HttpReply::new(ReplyBody::empty());
-        *reply.status_mut() = StatusCode::NO_CONTENT;
-        cors.stamp_gateway_preflight(reply.headers_mut());
-        return reply;
+        return cors.gateway_preflight();
     }
     let mut reply = match actor_route(request.headers(), &path_and_query) {
         Ok(Some(route)) => ask_actor(shared, request, route, ray_id).await,

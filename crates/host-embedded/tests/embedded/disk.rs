@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use greenroom_core::{ActorConfig, Durability};
 use greenroom_error::code;
+use greenroom_host_embedded::Target;
 use greenroom_store::{Disk, Fault, Faults};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::fixture::{Setup, World, counter_of};
 
@@ -31,6 +32,14 @@ async fn world_on_faulty_disk(durability: Durability) -> (World, Faults) {
     (setup.open().await, faults)
 }
 
+/// What the next run of the process finds.
+async fn kept(world: &World, counter: &Target) -> Value {
+    let again = world.reopen().await;
+    let kept = again.call(counter, "get", json!([])).await.expect("get");
+    again.host.shutdown().await;
+    kept
+}
+
 #[tokio::test]
 async fn a_durable_save_waits_for_a_disk_that_works_again_and_is_kept() {
     for fault in FAULTS {
@@ -53,10 +62,7 @@ async fn a_durable_save_waits_for_a_disk_that_works_again_and_is_kept() {
         saved.unwrap_or_else(|error| panic!("{fault:?}: {error}"));
         add().await.expect("works again");
         world.host.crash().await;
-        let again = world.reopen().await;
-        let kept = again.call(&counter, "get", json!([])).await.expect("get");
-        assert_eq!(kept, json!(3), "{fault:?}");
-        again.host.shutdown().await;
+        assert_eq!(kept(&world, &counter).await, json!(3), "{fault:?}");
     }
 }
 
@@ -82,10 +88,7 @@ async fn a_reply_that_means_on_disk_fails_with_the_disk_and_nothing_unsaved_is_s
             "{fault:?}: {served}"
         );
         world.host.crash().await;
-        let again = world.reopen().await;
-        let kept = again.call(&counter, "get", json!([])).await.expect("get");
-        assert_eq!(kept, served, "{fault:?}");
-        again.host.shutdown().await;
+        assert_eq!(kept(&world, &counter).await, served, "{fault:?}");
     }
 }
 
@@ -141,9 +144,6 @@ async fn an_actor_that_leaves_while_the_disk_fails_tries_again_until_its_time_is
             faults.set(None);
         };
         tokio::join!(world.host.shutdown(), mend);
-        let again = world.reopen().await;
-        let kept = again.call(&counter, "get", json!([])).await.expect("get");
-        assert_eq!(kept, json!(2), "{fault:?}");
-        again.host.shutdown().await;
+        assert_eq!(kept(&world, &counter).await, json!(2), "{fault:?}");
     }
 }

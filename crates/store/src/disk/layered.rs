@@ -1,6 +1,9 @@
 //! What the layers over SQLite's own file layer have in common: a file of theirs
 //! is a header, and behind it, in the same allocation, the file below.
 
+use std::ffi::c_int;
+use std::ptr;
+
 use rusqlite::ffi;
 
 /// The file below the one whose header is an `H`.
@@ -11,6 +14,39 @@ use rusqlite::ffi;
 pub(super) unsafe fn below_of<H>(file: *mut ffi::sqlite3_file) -> *mut ffi::sqlite3_file {
     // SAFETY: the caller's.
     unsafe { file.cast::<H>().add(1).cast() }
+}
+
+/// Opens the file below. `file` is not open yet: whoever calls this gives it its
+/// methods once the answer is `SQLITE_OK`, and leaves it without any otherwise.
+///
+/// # Safety
+///
+/// As SQLite calls `xOpen`, with `below` the layer below and `file` memory as for
+/// [`below_of`].
+pub(super) unsafe fn open_below<H>(
+    below: *mut ffi::sqlite3_vfs,
+    name: ffi::sqlite3_filename,
+    file: *mut ffi::sqlite3_file,
+    flags: c_int,
+    flags_out: *mut c_int,
+) -> c_int {
+    // SAFETY: the caller's.
+    unsafe {
+        let real = below_of::<H>(file);
+        (*file).pMethods = ptr::null();
+        (*real).pMethods = ptr::null();
+        let Some(open) = (*below).xOpen else {
+            return ffi::SQLITE_CANTOPEN;
+        };
+        let code = open(below, name, real, flags, flags_out);
+        if code != ffi::SQLITE_OK
+            && let Some(methods) = (*real).pMethods.as_ref()
+            && let Some(close) = methods.xClose
+        {
+            close(real);
+        }
+        code
+    }
 }
 
 /// Calls a method of the file below; a missing one is an I/O error.

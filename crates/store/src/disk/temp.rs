@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use greenroom_error::{Error, Result};
 use rusqlite::ffi;
 
-use super::layered::{below, below_of, forward, methods};
+use super::layered::{below, forward, methods, open_below};
 
 /// Bytes of temporary files that one database may have.
 #[derive(Debug)]
@@ -161,26 +161,19 @@ unsafe extern "C" fn open(
     // SAFETY: see above; the layer below lives as long as the process.
     unsafe {
         let below = (*vfs.cast::<Layer>()).below;
-        let Some(open_below) = (*below).xOpen else {
-            return ffi::SQLITE_CANTOPEN;
-        };
         let space = name
             .is_null()
             .then(|| CURRENT.with_borrow(Option::clone))
             .flatten();
         let Some(space) = space else {
-            return open_below(below, name, file, flags, flags_out);
+            // Not ours: the file below in its place.
+            return match (*below).xOpen {
+                Some(open) => open(below, name, file, flags, flags_out),
+                None => ffi::SQLITE_CANTOPEN,
+            };
         };
-        let real = below_of::<TempFile>(file);
-        (*file).pMethods = ptr::null();
-        (*real).pMethods = ptr::null();
-        let code = open_below(below, name, real, flags, flags_out);
+        let code = open_below::<TempFile>(below, name, file, flags, flags_out);
         if code != ffi::SQLITE_OK {
-            if let Some(methods) = (*real).pMethods.as_ref()
-                && let Some(close) = methods.xClose
-            {
-                close(real);
-            }
             return code;
         }
         let made = file.cast::<TempFile>();

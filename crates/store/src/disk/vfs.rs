@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use greenroom_error::{Error, Result};
 use rusqlite::ffi;
 
-use super::layered::{below, below_of, forward, methods};
+use super::layered::{below, forward, methods, open_below};
 use super::{DiskCall, DiskOp, Script, Verdict};
 
 /// A registered layer. It may go only after every connection that uses it.
@@ -133,19 +133,8 @@ unsafe extern "C" fn open(
     // SAFETY: see above; `below` lives as long as the process.
     unsafe {
         let layer = vfs.cast::<Layer>();
-        let real = below_of::<LayerFile>(file);
-        (*file).pMethods = ptr::null();
-        (*real).pMethods = ptr::null();
-        let Some(open_below) = (*(*layer).below).xOpen else {
-            return ffi::SQLITE_CANTOPEN;
-        };
-        let code = open_below((*layer).below, name, real, flags, flags_out);
+        let code = open_below::<LayerFile>((*layer).below, name, file, flags, flags_out);
         if code != ffi::SQLITE_OK {
-            if let Some(methods) = (*real).pMethods.as_ref()
-                && let Some(close) = methods.xClose
-            {
-                close(real);
-            }
             return code;
         }
         let path = if name.is_null() {

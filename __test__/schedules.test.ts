@@ -4,6 +4,8 @@ import { DAY, HOUR, MINUTE, SECOND, START, timed } from "./fixtures/timed";
 
 const { actor } = greenroom;
 
+const inShort = ({ group, code }: { group: string; code: string }) => ({ group, code });
+
 /** Remembers what fired, and when it should have. */
 const diary = actor({
   state: { fired: [] as [text: string, scheduledAt: number, kind: string][], wakes: 0 },
@@ -29,6 +31,9 @@ const diary = actor({
     cron: (c, expression: string, timezone?: string) =>
       c.cron.set({ name: "job", expression, action: "note", args: ["cron"], ...(timezone && { timezone }) }),
     every: (c, interval: number) => c.cron.every({ name: "job", interval, action: "note", args: ["every"] }),
+    afterCaught: (c, ms: any) => c.schedule.after(ms, "note").catch(inShort),
+    atCaught: (c, ms: any) => c.schedule.at(ms, "note").catch(inShort),
+    everyCaught: (c, ms: any) => c.cron.every({ name: "job", interval: ms, action: "note" }).catch(inShort),
     job: (c) => c.cron.get("job"),
     jobs: (c) => c.cron.list(),
     unset: (c) => c.cron.delete("job"),
@@ -53,6 +58,18 @@ describe("a scheduled action", () => {
     expect([text, number]).toEqual(["now", 2n]);
     expect(info).toEqual({ kind: "at", id, scheduledAt: expect.any(Number), firedAt: expect.any(Number) });
     expect(info.firedAt - start).toBeGreaterThanOrEqual(49);
+  });
+
+  test("is refused with a clear error if its time is no number", async () => {
+    const { client } = timed({ diary });
+    const handle = client.diary.getOrCreate("a");
+    for (const time of ["5", null, {}, Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
+      for (const call of ["after", "at", "every"] as const) {
+        const failed = handle.action({ name: `${call}Caught`, args: [time] });
+        expect(await failed, `${call}(${time})`).toMatchObject({ group: "napi", code: "invalid_argument" });
+      }
+    }
+    expect(await handle.list()).toEqual([]);
   });
 
   test("is listed, cancelled, and fires in the order of its time", async () => {

@@ -55,13 +55,26 @@ pub(crate) fn span(name: &str, number: Option<f64>) -> Result<Option<Duration>> 
     Ok(millis.map(Duration::from_millis))
 }
 
+/// The largest number of which every smaller whole one is exact.
+const MAX_SAFE_INTEGER: f64 = 9_007_199_254_740_991.0;
+
 /// A time in milliseconds since 1970. What is no time is refused, because any
 /// reading of it would fire at once or never.
 pub(crate) fn timestamp(name: &str, number: f64) -> Result<i64> {
     if !number.is_finite() {
         return Err(Error::invalid_argument(name, "must be a finite number"));
     }
+    if number.abs() > MAX_SAFE_INTEGER {
+        return Err(Error::invalid_argument(name, "is beyond the safe integers"));
+    }
     Ok(truncated_i64(number))
+}
+
+/// A stretch of milliseconds from now to a time.
+pub(crate) fn delay(name: &str, number: f64) -> Result<u64> {
+    // NaN is what a count refuses in its own words.
+    let millis = millis(name, number)?;
+    timestamp(name, number).map(|_| millis)
 }
 
 /// A message id.

@@ -182,7 +182,7 @@ impl Schedule {
         args: Buffer,
     ) -> napi::Result<Promise<String>> {
         self.run(env, |ctx| async move {
-            let duration_ms = numbers::millis("durationMs", duration_ms)?;
+            let duration_ms = numbers::delay("durationMs", duration_ms)?;
             ctx.schedule_after(duration_ms, call(action_name, args))
                 .await
         })

@@ -33,7 +33,7 @@ function start(...args: (string | number)[]) {
     await ended;
   };
   onTestEnd(kill);
-  return { until, kill, lines, ready: () => until((lines) => lines.includes("ready")) };
+  return { until, kill, ended, lines, ready: () => until((lines) => lines.includes("ready")) };
 }
 
 const rang = (lines: string[]) => lines.filter((line) => line.startsWith("rang "));
@@ -54,6 +54,33 @@ describe("after kill -9", () => {
     await third.ready();
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(rang(third.lines)).toEqual([]);
+  });
+
+  test("schedules that are due together fire once each, whichever of them it died in", async () => {
+    const dataDir = temporaryFolder();
+    const armed = start("crowd", dataDir, 20, 1_000);
+    await armed.ready();
+    await armed.kill();
+    const died = start("dieInThird", dataDir);
+    await died.ended;
+    const last = start("open", dataDir);
+    const turns = () => [armed, died, last].flatMap(({ lines }) => lines.filter((line) => line.startsWith("turn ")));
+    await last.until(() => turns().length >= 20);
+    await last.kill();
+    const each = Array.from({ length: 20 }, (_, at) => `turn ${at}`);
+    expect(turns().sort()).toEqual(each.sort());
+  });
+
+  test.each([
+    ["taken", []],
+    ["given back", [500]],
+  ])("a message wakes its actor, however soon after it was %s the process died", async (_what, after) => {
+    const dataDir = temporaryFolder();
+    const first = start("takeAndDie", dataDir, ...after);
+    await first.ended;
+    const second = start("open", dataDir);
+    await second.until((lines) => lines.includes("worked leased 2"));
+    await second.kill();
   });
 
   test("a message that was taken and not completed is delivered again", async () => {

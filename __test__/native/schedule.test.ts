@@ -98,10 +98,13 @@ describe("a native schedule", () => {
         code: "invalid_argument",
         metadata: { argument: "durationMs", reason: "must be non-negative" },
       });
-      for (const time of [Number.NaN, Number.POSITIVE_INFINITY]) {
+      for (const time of [Number.NaN, Number.POSITIVE_INFINITY, 1e300]) {
         expect(await failure(s.at(time, "x", NO_ARGS))).toMatchObject({ code: "invalid_argument" });
+        expect(await failure(s.after(time, "x", NO_ARGS))).toMatchObject({ code: "invalid_argument" });
+        expect(await failure(s.cronEvery("j", time, "x", NO_ARGS))).toMatchObject({ code: "invalid_argument" });
       }
-      expect(await failure(s.after(Number.NaN, "x", NO_ARGS))).toMatchObject({ code: "invalid_argument" });
+      const never = await s.at(Number.MAX_SAFE_INTEGER, "x", NO_ARGS);
+      expect(await s.cancel(never)).toBe(true);
       const set = (name: string, expression: string, zone?: string, history?: number) =>
         failure(s.cronSet(name, expression, zone, "x", NO_ARGS, history));
       expect(await set("", "* * * * *")).toMatchObject({ code: "invalid_name" });

@@ -72,6 +72,13 @@ describe("an error that crosses the bridge", () => {
     expect(fromNative("text")).toBe("text");
   });
 
+  test("tells of an argument of the wrong type, and of nothing else that has a code", () => {
+    const refused = Object.assign(new Error("Failed to convert"), { code: "NumberExpected" });
+    expect(fromNative(refused)).toMatchObject({ group: "napi", code: "invalid_argument", cause: refused });
+    const other = Object.assign(new Error("no such file"), { code: "ENOENT" });
+    expect(fromNative(other)).toBe(other);
+  });
+
   test("drops an incomplete actor instead of guessing", () => {
     expect(
       decodeBridgeError('__RIVET_ERROR_JSON__:{"group":"g","code":"c","message":"m","actor":{"key":"k"}}')?.actor,

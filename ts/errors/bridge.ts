@@ -50,7 +50,16 @@ export function isUnexpected(error: unknown): boolean {
 /** Turns what native code threw into the error the user should see. */
 export function fromNative(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  return decodeBridgeError(error.message) ?? error;
+  return decodeBridgeError(error.message) ?? unconverted(error) ?? error;
+}
+
+/** How N-API names an argument that is of another type than the signature's. */
+const CONVERSION_FAILED = /^(InvalidArg|[A-Z][A-Za-z]*Expected)$/;
+
+/** The error of an argument that never reached native code, if it is one. */
+function unconverted(error: Error & { code?: unknown }): ActorError | undefined {
+  if (typeof error.code !== "string" || !CONVERSION_FAILED.test(error.code)) return undefined;
+  return new ActorError("napi", "invalid_argument", `Invalid native argument: ${error.message}`, { cause: error });
 }
 
 /** Awaits a native call; what it throws or rejects with arrives as an {@link ActorError}. */

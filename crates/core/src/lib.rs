@@ -29,7 +29,9 @@ pub use actor::messages::{
 };
 pub use actor::queue::{Backoff, LetterChoice, Outgoing, QueueMessage, QueuePolicy, Receive};
 pub use actor::save_book::RequestSaveOpts;
-pub use actor::schedule::{CronJob, JobCadence, JobFire, NewJob, ScheduledCall, ScheduledEvent};
+pub use actor::schedule::{
+    CronJob, JobCadence, JobFire, NewJob, NotBegun, ScheduledCall, ScheduledEvent,
+};
 pub use actor::sql::{ActorSql, SqlCallOptions};
 pub use actor::sql_handles::{ActorCursor, ActorTransaction};
 pub use actor::state_transaction::StateTransaction;

@@ -102,10 +102,38 @@ async fn a_leased_message_wakes_the_actor_that_died_with_it() {
     let ctx = world.start().await.expect("start").ctx().clone();
     send(&ctx, "jobs").await;
     take(&ctx, keep(receive(&[], 1))).await;
-    ctx.alarms_settled().await;
+    // Armed already: whoever took it may die in this moment.
     let due = world.clock.now_ms() + 10_000;
-    assert_eq!(world.asked.recv().await, Some(Asked::Alarm(Some(due))));
+    assert_eq!(world.asked.try_recv().ok(), Some(Asked::Alarm(Some(due))));
     let handle = world.crash().await;
     let again = take(handle.ctx(), keep(receive(&[], 1))).await;
     assert_eq!(again[0].attempt(), Some(2));
+}
+
+#[tokio::test]
+async fn a_message_given_back_wakes_the_actor_that_died_after_it() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    send(&ctx, "jobs").await;
+    let message = take(&ctx, keep(receive(&[], 1))).await.remove(0);
+    while world.asked.try_recv().is_ok() {}
+    let sooner = Some(2 * SECOND);
+    message.retry(sooner, None).await.expect("retry");
+    let due = world.clock.now_ms() + 2_000;
+    assert_eq!(world.asked.try_recv().ok(), Some(Asked::Alarm(Some(due))));
+}
+
+#[tokio::test]
+async fn the_host_hears_of_a_lease_only_if_it_would_ring_too_late() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    for _ in 0..5 {
+        send(&ctx, "jobs").await;
+        let message = take(&ctx, keep(receive(&[], 1))).await.remove(0);
+        message.complete(None).await.expect("complete");
+        world.advance(SECOND).await;
+    }
+    let first = Asked::Alarm(Some(1_000_000 + 10_000));
+    assert_eq!(world.asked.try_recv().ok(), Some(first));
+    assert_eq!(world.asked.try_recv().ok(), None, "it rings early enough");
 }

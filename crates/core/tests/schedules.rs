@@ -314,32 +314,6 @@ async fn nothing_fires_once_the_end_has_begun_and_everything_after_the_wake() {
 }
 
 #[tokio::test]
-async fn ten_thousand_schedules_fire_in_order() {
-    let mut world = awake();
-    let handle = world.start().await.expect("start");
-    let ctx = handle.ctx();
-    let adds: Vec<_> = (0..10_000_u64)
-        .map(|n| {
-            let ctx = ctx.clone();
-            // In an order of their own.
-            let delay = 1_000 + (n * 7_919) % 10_000;
-            tokio::spawn(async move { ctx.schedule_after(delay, action("tick")).await })
-        })
-        .collect();
-    for add in adds {
-        add.await.expect("task").expect("after");
-    }
-    world.advance_firing(&handle, 2 * SECOND).await;
-    // And the rest at once.
-    world.time.advance(20 * SECOND);
-    world.advance_firing(&handle, SECOND).await;
-    let fires = world.script.take_fires();
-    assert_eq!(fires.len(), 10_000);
-    assert!(fires.is_sorted_by_key(|fire| fire.scheduled_at));
-    assert!(ctx.schedule_list().await.expect("list").is_empty());
-}
-
-#[tokio::test]
 async fn the_limit_of_schedules_holds_under_concurrency() {
     let config = ActorConfig {
         max_schedules: 10,

@@ -64,6 +64,8 @@ pub enum ScheduleWrite {
         action: String,
     },
     Claim(Claim),
+    /// Puts back what was claimed and not called, whatever the limit.
+    Restore(ScheduleRow),
     Finish {
         history_id: i64,
         /// Unix milliseconds.
@@ -185,6 +187,11 @@ impl Batch<'_> {
             ScheduleWrite::Delete { id } => self.delete(&id),
             ScheduleWrite::DeleteIfAction { id, action } => self.delete_if_action(&id, &action),
             ScheduleWrite::Claim(claim) => self.claim(&claim),
+            ScheduleWrite::Restore(row) => {
+                schedule_events::put(self.conn, &row)?;
+                self.len += 1;
+                Ok(ScheduleWritten::Stored)
+            }
             ScheduleWrite::Finish {
                 history_id,
                 finished_at,

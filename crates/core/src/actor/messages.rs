@@ -16,7 +16,7 @@ use greenroom_error::Result;
 use tokio::sync::mpsc;
 
 use crate::actor::connection::ConnHandle;
-use crate::actor::schedule::BusyGuard;
+use crate::actor::schedule::{BusyGuard, NotBegun};
 use crate::actor::work::ActorWorkRegion;
 use crate::reply::Reply;
 use crate::websocket::WebSocket;
@@ -354,7 +354,7 @@ impl ScheduleKind {
 }
 
 /// What fired a scheduled action.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ScheduledFire {
     pub kind: ScheduleKind,
     pub id: String,
@@ -362,6 +362,9 @@ pub struct ScheduledFire {
     pub name: Option<String>,
     pub scheduled_at_ms: i64,
     pub fired_at_ms: i64,
+    /// To be dropped once user code has been called: the next schedule is claimed
+    /// then, not earlier.
+    pub not_begun: NotBegun,
 }
 
 /// Task → adapter. The adapter takes events in order and may answer in any.

@@ -348,7 +348,7 @@ impl ActorContext {
         room.leases_ended.store(true, Ordering::SeqCst);
         room.len.store(outcome.ledger.len, Ordering::SeqCst);
         *room.ledger.lock() = Some(outcome.ledger);
-        self.note_redelivery(outcome.next_redelivery);
+        self.note_redelivery(outcome.next_redelivery).await;
         self.changed_for_inspectors(|revisions| &mut revisions.queue);
         Ok(outcome.written)
     }

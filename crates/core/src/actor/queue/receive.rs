@@ -170,14 +170,14 @@ impl ActorContext {
 
     /// Notes when the next hidden message becomes visible, for those who wait and
     /// for the alarm.
-    pub(super) fn note_redelivery(&self, at: Option<i64>) {
+    pub(super) async fn note_redelivery(&self, at: Option<i64>) {
         let changed = self.0.queue.redelivery.send_if_modified(|known| {
             let changed = *known != at;
             *known = at;
             changed
         });
         if changed {
-            self.redelivery_changed(at);
+            self.redelivery_changed(at).await;
         }
     }
 
@@ -197,7 +197,7 @@ impl ActorContext {
                 self.flush_queue().await;
             }
             if looked.result().await?.taken.available {
-                self.redelivery_changed(Some(self.clock().now_ms()));
+                self.redelivery_changed(Some(self.clock().now_ms())).await;
                 return Ok(());
             }
         }

@@ -96,7 +96,7 @@ impl ActorContext {
     /// When there is something to do in this generation; `None` while nothing may
     /// fire.
     pub(crate) fn local_alarm_at(&self) -> Option<i64> {
-        if self.alarms_suspended() {
+        if self.fires_nothing() {
             return None;
         }
         let schedule = self.0.schedule.sources.lock().schedule;
@@ -120,25 +120,31 @@ impl ActorContext {
         self.0.schedule.task_told.store(false, Ordering::SeqCst);
     }
 
-    /// The earliest schedule is another one now.
-    pub(super) fn note_next_schedule(&self, next: Option<i64>) {
+    /// The earliest schedule is another one now. The round that claims tells task
+    /// and host itself, once it is through.
+    pub(super) fn note_next_schedule(&self, next: Option<i64>, tell: bool) {
         let old = std::mem::replace(&mut self.0.schedule.sources.lock().schedule, next);
-        if old != next {
+        if tell && old != next {
             self.alarm_changed();
             self.sync_alarm_soon();
         }
     }
 
-    /// A message will be delivered again. The host is told of earlier times only:
-    /// these move with every message, and ringing early harms nobody.
-    pub(crate) fn redelivery_changed(&self, at: Option<i64>) {
-        let before = self.wanted_alarm();
+    /// A message will be delivered again; resolves when the host will ring by then,
+    /// because whoever took the message may die with it. The host is told of
+    /// earlier times only: these move with every message, and ringing early harms
+    /// nobody.
+    pub(crate) async fn redelivery_changed(&self, at: Option<i64>) {
         self.0.schedule.sources.lock().redelivery = at;
-        let is_earlier = self
-            .wanted_alarm()
-            .is_some_and(|now| before.is_none_or(|before| now < before));
-        if is_earlier {
-            self.sync_alarm_soon();
+        let Some(wanted) = self.wanted_alarm() else {
+            return;
+        };
+        let rings = self.0.schedule.pushed.lock().await.acknowledged;
+        // One that has passed may have rung already.
+        let now = self.clock().now_ms();
+        let in_time = rings.flatten().is_some_and(|at| now < at && at <= wanted);
+        if !in_time {
+            self.sync_alarm_logged().await;
         }
     }
 

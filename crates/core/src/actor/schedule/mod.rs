@@ -6,9 +6,11 @@
 //! [`alarm`], firing in [`fire`], recurring jobs in [`jobs`].
 
 mod alarm;
+mod begun;
 mod busy;
 mod fire;
 mod jobs;
+mod rounds;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -26,12 +28,13 @@ use crate::actor::pipe::{Pipe, Weigh};
 use crate::actor::work::ActorWorkKind;
 use crate::reply::{Reply, reply};
 
+pub use begun::NotBegun;
 pub(crate) use busy::BusyGuard;
 pub use jobs::{CronJob, JobCadence, JobFire, NewJob};
 
 use alarm::{AlarmSources, Pushed};
 use busy::Busy;
-use fire::Rounds;
+use rounds::Rounds;
 
 /// Precedes the name of a recurring job in its id.
 const JOB_PREFIX: &str = "cron:";
@@ -246,6 +249,9 @@ impl ActorContext {
             let mut counted = self.0.schedule.counted.lock();
             (counted.schedules.take(), counted.unpruned)
         };
+        let only_claims = writes
+            .iter()
+            .all(|write| matches!(write, ScheduleWrite::Claim(_)));
         let batch = ScheduleBatch {
             writes,
             len,
@@ -257,13 +263,18 @@ impl ActorContext {
             schedules: Some(outcome.len),
             unpruned: outcome.unpruned,
         };
-        self.note_next_schedule(outcome.next);
+        self.note_next_schedule(outcome.next, !only_claims);
         self.changed_for_inspectors(|revisions| &mut revisions.schedules);
         Ok(outcome.written)
     }
 
     pub(crate) fn alarms_suspended(&self) -> bool {
         self.0.schedule.suspended.load(Ordering::SeqCst)
+    }
+
+    /// Nothing may fire, whatever is due.
+    fn fires_nothing(&self) -> bool {
+        self.alarms_suspended() || self.destroy_requested()
     }
 
     /// From here on what is due fires. The start has finished.

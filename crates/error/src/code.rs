@@ -184,6 +184,7 @@ codes! {
     SQLITE_TOO_MANY_RESULTS = row("sqlite", "too_many_results", "At most {limit} results can be iterated over at the same time; end or close others first.");
     SQLITE_RESULT_TOO_LARGE = row("sqlite", "result_too_large", "The rows of the answer take more than {limit} bytes; iterate over them, or ask for fewer.");
     SQLITE_TEMPORARY_SPACE_EXCEEDED = row("sqlite", "temporary_space_exceeded", "The statement needs more than {limit} bytes of temporary files; sort or join fewer rows at a time, or add an index.");
+    SQLITE_MEMORY_EXCEEDED = row("sqlite", "memory_exceeded", "The statement needs more than {limit} bytes of memory; use smaller values, or fewer at a time.");
     SQLITE_INTERRUPTED = row("sqlite", "interrupted", "The statement was interrupted: {reason}");
 
     // Messages, protocol, requests.

@@ -50,6 +50,7 @@ fn run(shared: &Shared) {
 /// left parked behind a transaction.
 fn take_turn(shared: &Shared, slot: &Arc<Slot>) -> usize {
     let _temp = slot.temp.enter();
+    let _memory = slot.memory.enter();
     let mut jobs = slot.take_jobs();
     let mut session = Session::begin(shared, slot);
     while let Some(job) = jobs.pop_front() {

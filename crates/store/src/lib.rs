@@ -18,6 +18,7 @@ mod figures;
 mod files;
 mod group_commit;
 mod lane;
+mod memory;
 mod open_file;
 mod options;
 mod pool;

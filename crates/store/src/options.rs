@@ -18,6 +18,10 @@ const DESCRIPTORS_PER_DATABASE: u64 = 8;
 /// Enough for the sort of some ten million rows.
 const TEMP_BYTES_MAX: u64 = 4 * 1024 * 1024 * 1024;
 
+/// Room for four values of the largest size, which an `UPDATE` that appends to one
+/// needs: the old, the new, the row and its pages.
+const MEMORY_BYTES_MAX: u64 = 1024 * 1024 * 1024;
+
 /// Limits of a store. The default suits one process with thousands of actors.
 #[derive(Clone, Debug)]
 pub struct StoreOptions {
@@ -31,6 +35,9 @@ pub struct StoreOptions {
     /// Bytes of temporary files that one database may have: sorts, materialized
     /// tables, the copy of a `VACUUM`. Default 4 GiB.
     pub temp_bytes_max: u64,
+    /// Bytes of memory that SQLite may hold for one database while a user's
+    /// statement runs. Default 1 GiB. The runtime's own work is not refused any.
+    pub memory_bytes_max: u64,
     /// The disk; tests may direct its failures.
     pub disk: Disk,
 }
@@ -41,6 +48,7 @@ impl Default for StoreOptions {
             lanes: DEFAULT_LANES,
             max_open: max_open_for(descriptor_limit()),
             temp_bytes_max: TEMP_BYTES_MAX,
+            memory_bytes_max: MEMORY_BYTES_MAX,
             disk: Disk::real(),
         }
     }

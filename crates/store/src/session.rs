@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 
 use crate::failure::closed;
 use crate::files::Files;
+use crate::memory::Bounded;
 use crate::open_file::OpenFile;
 use crate::slot::Slot;
 use crate::sql::UserSide;
@@ -63,6 +64,11 @@ impl<'a> Session<'a> {
 
     pub(crate) fn path(&self) -> &Path {
         &self.slot.path
+    }
+
+    /// From here on this is a user's work, which may take so much memory and no more.
+    pub(crate) fn bound_memory(&self) -> Bounded {
+        self.slot.memory.bound()
     }
 
     /// The open database. One that exists is opened; one that does not answers

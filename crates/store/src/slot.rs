@@ -20,6 +20,7 @@ use crate::disk::temp::TempSpace;
 use crate::failure::closed;
 use crate::figures::FigureBook;
 use crate::group_commit::Unit;
+use crate::memory::MemorySpace;
 use crate::session::Session;
 use crate::sql::UserSide;
 use crate::sql::job::SqlJob;
@@ -58,11 +59,19 @@ pub(crate) enum Admission {
     Always,
 }
 
+/// What one database may use of the machine.
+pub(crate) struct Limits {
+    pub(crate) temp_bytes: u64,
+    pub(crate) memory_bytes: u64,
+}
+
 pub(crate) struct Slot {
     pub(crate) shared: Arc<Shared>,
     pub(crate) path: Arc<Path>,
     /// What its statements may put on the disk for a while.
     pub(crate) temp: Arc<TempSpace>,
+    /// What SQLite may hold of the memory for it.
+    pub(crate) memory: MemorySpace,
     pub(crate) figures: Arc<FigureBook>,
     queue: Mutex<Queue>,
     /// Locked by the lane for its whole turn, so never contended. A slot whose
@@ -83,11 +92,12 @@ struct Queue {
 }
 
 impl Slot {
-    pub(crate) fn new(shared: Arc<Shared>, path: Arc<Path>, temp: TempSpace) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, path: Arc<Path>, limits: &Limits) -> Self {
         Self {
             shared,
             path,
-            temp: Arc::new(temp),
+            temp: Arc::new(TempSpace::new(limits.temp_bytes)),
+            memory: MemorySpace::new(limits.memory_bytes),
             figures: Arc::default(),
             queue: Mutex::default(),
             user: Mutex::default(),

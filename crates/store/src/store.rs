@@ -15,15 +15,16 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 
 use crate::database::Database;
-use crate::disk::temp::{self, TempSpace};
+use crate::disk::temp;
 use crate::failure::closed;
 use crate::files::Files;
 use crate::lane;
+use crate::memory;
 use crate::options::StoreOptions;
 use crate::pool::Pool;
 use crate::ready::Ready;
 use crate::schema;
-use crate::slot::Slot;
+use crate::slot::{Limits, Slot};
 
 /// The databases of one registry. Clones share the same lanes.
 ///
@@ -46,6 +47,10 @@ impl Drop for Owner {
 impl Store {
     /// Starts the lanes. Opens no file.
     pub fn new(options: StoreOptions) -> Self {
+        // Before anything else of SQLite's.
+        if let Err(error) = memory::install() {
+            tracing::error!(%error, "the memory of databases is not bounded");
+        }
         if let Err(error) = temp::install() {
             tracing::error!(%error, "temporary files of databases are not bounded");
         }
@@ -99,7 +104,7 @@ impl Store {
 /// What handles and lanes share.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
-    temp_bytes_max: u64,
+    limits: Limits,
     ready: Ready,
     /// Slots in `ready` or in the hands of a lane.
     scheduled: AtomicUsize,
@@ -115,7 +120,10 @@ impl Shared {
         Self {
             files: Files::new(options.disk.clone()),
             pool: Pool::new(options.max_open.max(1)),
-            temp_bytes_max: options.temp_bytes_max,
+            limits: Limits {
+                temp_bytes: options.temp_bytes_max,
+                memory_bytes: options.memory_bytes_max,
+            },
             ready: Ready::default(),
             scheduled: AtomicUsize::new(0),
             slots: Mutex::default(),
@@ -130,8 +138,8 @@ impl Shared {
             return slot;
         }
         let path: Arc<Path> = path.into();
-        let temp = TempSpace::new(self.temp_bytes_max);
-        let slot = Arc::new(Slot::new(Arc::clone(self), Arc::clone(&path), temp));
+        let slot = Slot::new(Arc::clone(self), Arc::clone(&path), &self.limits);
+        let slot = Arc::new(slot);
         slots.insert(path, Arc::downgrade(&slot));
         slot
     }

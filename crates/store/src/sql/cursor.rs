@@ -99,16 +99,16 @@ impl Cursors {
 impl Live {
     fn put_aside(&mut self, conn: &Connection, width: usize, watch: &Watch) -> Result<Source> {
         let mut aside = SpillWriter::new();
-        loop {
-            let raw = &mut self.statement.raw;
-            aside
-                .push((0..width).map(|index| raw.cell(index)))
-                .file("put rows aside")?;
-            match raw.step(conn) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(failure) => return Err(watch.explain(&failure, "run sqlite iterate statement")),
+        let explained = |failure| watch.explain(&failure, "run sqlite iterate statement");
+        let raw = &mut self.statement.raw;
+        let mut more = true;
+        while more {
+            for index in 0..width {
+                let cell = raw.cell(conn, index).map_err(explained)?;
+                aside.push_cell(&cell);
             }
+            aside.end_row().file("put rows aside")?;
+            more = raw.step(conn).map_err(explained)?;
         }
         Ok(Source::Aside(aside.finish().file("put rows aside")?))
     }
@@ -225,8 +225,9 @@ impl Runner<'_> {
             return Err(interrupted(reason));
         }
         let raw = &mut live.statement.raw;
-        rows.push((0..rows.width()).map(|index| raw.cell(index)));
-        raw.step(self.conn)
+        let row = (0..rows.width()).map(|index| raw.cell(self.conn, index));
+        rows.try_push(row)
+            .and_then(|()| raw.step(self.conn))
             .map_err(|failure| self.fail(failure, "run sqlite iterate statement"))
     }
 }

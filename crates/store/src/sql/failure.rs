@@ -15,6 +15,7 @@ use serde_json::json;
 use super::raw::Failure;
 use crate::disk::temp;
 use crate::failure::{corrupt, storage_failed};
+use crate::memory;
 
 /// Why a running statement was stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +58,10 @@ pub(super) fn from_sqlite(failure: &Failure, doing: &str) -> Error {
             &code::SQLITE_TEMPORARY_SPACE_EXCEEDED,
             json!({ "limit": limit }),
         );
+    }
+    let lacks_memory = matches!(failure.code, ffi::SQLITE_NOMEM | ffi::SQLITE_IOERR_NOMEM);
+    if lacks_memory && let Some(limit) = memory::take_refusal() {
+        return Error::with(&code::SQLITE_MEMORY_EXCEEDED, json!({ "limit": limit }));
     }
     match failure.primary() {
         ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => corrupt(&text),

@@ -233,12 +233,13 @@ impl RawStatement {
         }
     }
 
-    /// One cell of the current row. Text that is not UTF-8 is repaired.
-    pub(super) fn cell(&self, index: usize) -> SqlValue {
+    /// One cell of the current row. Text that is not UTF-8 is repaired. Fails only
+    /// for lack of memory.
+    pub(super) fn cell(&self, conn: &Connection, index: usize) -> Result<SqlValue, Failure> {
         let (statement, index) = (self.as_ptr(), index as c_int);
         // SAFETY: bytes are asked after their pointer, as SQLite demands, and
         // copied before the next call on the statement.
-        unsafe {
+        Ok(unsafe {
             match ffi::sqlite3_column_type(statement, index) {
                 ffi::SQLITE_INTEGER => {
                     SqlValue::Integer(ffi::sqlite3_column_int64(statement, index))
@@ -246,18 +247,20 @@ impl RawStatement {
                 ffi::SQLITE_FLOAT => SqlValue::Real(ffi::sqlite3_column_double(statement, index)),
                 ffi::SQLITE_TEXT => {
                     let text = ffi::sqlite3_column_text(statement, index);
+                    check_made(conn, text)?;
                     let bytes = ffi::sqlite3_column_bytes(statement, index);
                     let bytes = slice(text, bytes);
                     SqlValue::Text(String::from_utf8_lossy(bytes).into_owned())
                 }
                 ffi::SQLITE_BLOB => {
                     let blob = ffi::sqlite3_column_blob(statement, index);
+                    check_made(conn, blob.cast())?;
                     let bytes = ffi::sqlite3_column_bytes(statement, index);
                     SqlValue::Blob(Bytes::copy_from_slice(slice(blob.cast(), bytes)))
                 }
                 _ => SqlValue::Null,
             }
-        }
+        })
     }
 
     /// Ends the run and lets go of the bound values.
@@ -277,6 +280,18 @@ impl Drop for RawStatement {
             ffi::sqlite3_finalize(self.as_ptr());
         }
     }
+}
+
+/// The failure to put a cell's bytes together. An empty blob has none, too.
+fn check_made(conn: &Connection, bytes: *const u8) -> Result<(), Failure> {
+    if bytes.is_null() {
+        // SAFETY: the connection is open.
+        let code = unsafe { ffi::sqlite3_extended_errcode(conn.handle()) };
+        if code & 0xff == ffi::SQLITE_NOMEM {
+            return Err(last_failure(conn, code));
+        }
+    }
+    Ok(())
 }
 
 /// # Safety

@@ -166,7 +166,7 @@ impl Runner<'_> {
         while more {
             // Cell by cell: one row may hold as much as two thousand values can.
             for index in 0..columns.len() {
-                let cell = cached.raw.cell(index);
+                let cell = cached.raw.cell(self.conn, index)?;
                 budget = budget.checked_sub(cell.footprint()).ok_or(Stop::TooLarge)?;
                 rows.push_cell(cell);
             }

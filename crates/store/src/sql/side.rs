@@ -135,6 +135,7 @@ impl Session<'_> {
         number: u64,
         work: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
+        let _bounded = self.bound_memory();
         let watch = self.file()?.user.watch.clone();
         let _duty = watch.begin(guard, access, number);
         work(self)

@@ -44,9 +44,12 @@ impl SpillWriter {
         }
     }
 
-    pub(super) fn push(&mut self, row: impl Iterator<Item = SqlValue>) -> io::Result<()> {
-        self.row.clear();
-        row.for_each(|cell| encode(&mut self.row, &cell));
+    /// Adds a cell to the row that [`end_row`](Self::end_row) ends.
+    pub(super) fn push_cell(&mut self, cell: &SqlValue) {
+        encode(&mut self.row, cell);
+    }
+
+    pub(super) fn end_row(&mut self) -> io::Result<()> {
         self.bytes += self.row.len() as u64;
         if self.bytes > SPILL_BYTES_MAX {
             return Err(io::Error::new(
@@ -55,7 +58,9 @@ impl SpillWriter {
             ));
         }
         self.rows += 1;
-        self.file.write_all(&self.row)
+        self.file.write_all(&self.row)?;
+        self.row.clear();
+        Ok(())
     }
 
     pub(super) fn finish(mut self) -> io::Result<Spill> {
@@ -164,7 +169,8 @@ mod tests {
         for count in [0, 1, 20_000] {
             let mut writer = SpillWriter::new();
             for _ in 0..count {
-                writer.push(values().into_iter()).unwrap();
+                values().iter().for_each(|cell| writer.push_cell(cell));
+                writer.end_row().unwrap();
             }
             let mut spill = writer.finish().unwrap();
             assert_eq!(spill.is_empty(), count == 0);

@@ -117,6 +117,24 @@ impl Rows {
         debug_assert!(self.width > 0 && self.cells.len().is_multiple_of(self.width));
     }
 
+    /// One row whose cells may fail; then none of them is kept.
+    pub(super) fn try_push<E>(
+        &mut self,
+        row: impl Iterator<Item = Result<SqlValue, E>>,
+    ) -> Result<(), E> {
+        let start = self.cells.len();
+        for cell in row {
+            match cell {
+                Ok(cell) => self.cells.push(cell),
+                Err(error) => {
+                    self.cells.truncate(start);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// One cell of a row; the others must follow.
     pub(super) fn push_cell(&mut self, cell: SqlValue) {
         self.cells.push(cell);

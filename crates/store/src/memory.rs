@@ -284,6 +284,12 @@ unsafe extern "C" fn start(_: *mut c_void) -> c_int {
 
 unsafe extern "C" fn stop(_: *mut c_void) {}
 
+/// [`install`] for what may be the first use of SQLite. A failure is told by whoever
+/// opens a store.
+pub(crate) fn install_first() {
+    drop(install());
+}
+
 /// Replaces SQLite's allocator, which must be done before its first use in this
 /// process. Idempotent.
 pub(crate) fn install() -> Result<()> {

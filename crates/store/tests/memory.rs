@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use greenroom_error::{Error, Result, code};
 use greenroom_store::{
-    ActorRow, BeginOptions, Database, ExecuteResult, SaveBatch, SqlStatement, SqlValue, Store,
-    StoreOptions, UserSql,
+    ActorRow, BeginOptions, Database, Directory, ExecuteResult, SaveBatch, SqlStatement, SqlValue,
+    Store, StoreOptions, UserSql,
 };
 use serde_json::json;
 use tempfile::TempDir;
@@ -29,10 +29,7 @@ impl Actor {
 
     async fn with(options: StoreOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = Store::new(StoreOptions {
-            memory_bytes_max: LIMIT,
-            ..options
-        });
+        let store = open(&folder, options).await;
         let database = started(&store, &folder, "a").await;
         let neighbour = started(&store, &folder, "b").await;
         Self {
@@ -51,6 +48,16 @@ impl Actor {
     async fn number(&self, sql: &str) -> i64 {
         number(self.run(sql).await.unwrap())
     }
+}
+
+async fn open(folder: &TempDir, options: StoreOptions) -> Store {
+    // A host opens it before its store, so it is what uses SQLite first.
+    let directory = folder.path().join("directory.db");
+    Directory::open(&directory).await.unwrap();
+    Store::new(StoreOptions {
+        memory_bytes_max: LIMIT,
+        ..options
+    })
 }
 
 async fn started(store: &Store, folder: &TempDir, name: &str) -> Database {
@@ -193,10 +200,7 @@ async fn a_row_that_is_put_together_while_it_is_read_fails_like_any_other() {
 #[tokio::test]
 async fn a_first_start_that_writes_too_much_at_once_fails_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::new(StoreOptions {
-        memory_bytes_max: LIMIT,
-        ..StoreOptions::default()
-    });
+    let store = open(&folder, StoreOptions::default()).await;
     let path = folder.path().join("new.db");
     let database = store.database(&path);
     database.start().await.unwrap();

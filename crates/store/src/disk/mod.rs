@@ -23,6 +23,8 @@ use greenroom_error::Result;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OpenFlags};
 
+use crate::memory;
+
 /// Which disk a store works on. Default: the real one.
 #[derive(Clone, Default)]
 pub struct Disk(Option<Arc<vfs::Registered>>);
@@ -108,6 +110,7 @@ impl Disk {
 
     /// Opens a database on this disk, which must outlive the connection.
     pub(crate) fn connect(&self, path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+        memory::install_first();
         match &self.0 {
             None => Connection::open_with_flags(path, flags),
             Some(vfs) => Connection::open_with_flags_and_vfs(path, flags, vfs.name()),

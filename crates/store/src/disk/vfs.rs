@@ -15,6 +15,7 @@ use rusqlite::ffi;
 
 use super::layered::{below, forward, methods, open_below};
 use super::{DiskCall, DiskOp, Script, Verdict};
+use crate::memory;
 
 /// A registered layer. It may go only after every connection that uses it.
 pub(super) struct Registered(*mut Layer);
@@ -48,6 +49,7 @@ struct LayerFile {
 impl Registered {
     pub(super) fn new(script: Box<Script>) -> Result<Self> {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
+        memory::install_first();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = CString::new(format!("greenroom-scripted-{number}"))
             .expect("the name has no zero byte");

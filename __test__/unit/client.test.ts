@@ -1,4 +1,6 @@
 import { describe, expect, test } from "vitest";
+import { createClientWith } from "../../ts/client/create";
+import { formatsWith } from "../../ts/client/formats";
 import { createClient } from "../../ts/client/index";
 import { fromBase64 } from "../../ts/codec/base64";
 import { jsCodec } from "../../ts/codec/index";
@@ -325,6 +327,35 @@ describe("raw fetch", () => {
 });
 
 describe("a client", () => {
+  test("loads its encoding with the first call and keeps it, and asks again if that failed", async () => {
+    const host = new FakeHost();
+    let loads = 0;
+    const whole = formatsWith(jsCodec);
+    const client = createClientWith({
+      ...whole,
+      load: async (encoding) => {
+        if (loads++ === 0) throw new TypeError("Failed to fetch dynamically imported module");
+        return whole.load(encoding);
+      },
+    })<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;
+    expect(loads).toBe(0);
+    await expect(client.x.get("k").read()).rejects.toMatchObject({ code: "network_error", retryable: true });
+    expect(host.requests).toEqual([]);
+    host.answer(bareOutput(1), bareOutput(2));
+    expect([await client.x.get("k").read(), await client.x.get("k").read()]).toEqual([1, 2]);
+    expect(loads).toBe(2);
+  });
+
+  test("encodes arguments in the turn of the call when its encoding is here", async () => {
+    const host = new FakeHost().answer(bareOutput(1));
+    const client = createClient<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;
+    const list = [1];
+    const called = client.x.get("k").push(list);
+    list.push(2);
+    await called;
+    expect(bareArgs(host.last.body)).toEqual([[1]]);
+  });
+
   test("asks a remote host once where to go, and again only after a failure", async () => {
     const host = new FakeHost();
     const client = createClient<any>("https://ns:tok@actors.example/base/", { fetch: host.fetch }) as any;

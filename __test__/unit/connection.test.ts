@@ -3,7 +3,7 @@ import { Backoff } from "../../ts/client/connection/backoff";
 import { Connection } from "../../ts/client/connection/connection";
 import { jsCodec } from "../../ts/codec/index";
 import type { ActorError } from "../../ts/errors/actor-error";
-import { messageFormat } from "../../ts/wire/messages";
+import { formatsOf } from "../../ts/wire/formats";
 import { FakeSocket } from "../fixtures/fake-socket";
 
 /** A connection and the sockets it opens, newest last. */
@@ -18,7 +18,11 @@ function connect(options: { signal?: AbortSignal; open?: () => Promise<FakeSocke
       sockets.push(socket);
       return socket;
     });
-  const connection = new Connection({ format: messageFormat("json", jsCodec), open, signal: options.signal });
+  const format = formatsOf("json", jsCodec).messages;
+  const connection = new Connection({
+    open: async () => ({ format, socket: await open() }),
+    signal: options.signal,
+  });
   connection.onOwn("error", (error: ActorError) => void errors.push(error));
   connection.onOwn("status", (status: string) => void statuses.push(status));
   const socket = () => sockets[sockets.length - 1] as FakeSocket;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { jsCodec } from "../../ts/codec/index";
-import { messageFormat } from "../../ts/wire/messages";
+import { formatsOf } from "../../ts/wire/formats";
 
 const hex = (bytes: Uint8Array | string) => Buffer.from(bytes as Uint8Array).toString("hex");
 const bytes = (text: string) => Uint8Array.from(Buffer.from(text.replaceAll(" ", ""), "hex"));
-const bare = messageFormat("bare", jsCodec);
-const json = messageFormat("json", jsCodec);
-const cbor = messageFormat("cbor", jsCodec);
+const bare = formatsOf("bare", jsCodec).messages;
+const json = formatsOf("json", jsCodec).messages;
+const cbor = formatsOf("cbor", jsCodec).messages;
 
 describe("messages in BARE", () => {
   it("are the published client's, byte for byte", () => {

@@ -2,7 +2,7 @@
 // `GREENROOM_PORT` and `CHAT_PORT` pick other ports (0: any free one),
 // `GREENROOM_DATA_DIR` another data directory.
 
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
 import { registry } from "./registry.mjs";
@@ -12,8 +12,13 @@ const client = createRequire(import.meta.url).resolve("greenroom/package.json");
 const PAGES = {
   "/": [here("public/index.html"), "text/html; charset=utf-8"],
   "/chat.mjs": [here("public/chat.mjs"), "text/javascript"],
-  "/client.mjs": [new URL("lib/client/browser.mjs", `file://${client}`), "text/javascript"],
+  "/client/browser.mjs": [new URL("lib/client/browser.mjs", `file://${client}`), "text/javascript"],
 };
+// What the client loads when it needs it lies beside it.
+const chunks = new URL("lib/client/browser/", `file://${client}`);
+for (const name of await readdir(chunks)) {
+  PAGES[`/client/browser/${name}`] = [new URL(name, chunks), "text/javascript"];
+}
 
 const { url } = await registry.listen({
   port: Number(process.env.GREENROOM_PORT ?? 6420),

@@ -1,7 +1,4 @@
 /** URLs and headers that lead a request through the gateway to an actor. */
-
-import { toBase64Url } from "../codec/base64";
-import type { Codec } from "../codec/codec";
 import type { ClientConfig } from "./config";
 import type { KeyTarget, Target } from "./target";
 import type { CallOptions, SocketCall } from "./transport";
@@ -9,8 +6,8 @@ import type { CallOptions, SocketCall } from "./transport";
 /** Host name of requests that were made from a mere path. */
 export const NO_HOST = "actor";
 
-/** Longest input in a URL; larger ones go by way of the endpoint API. */
-const MAX_INPUT_BYTES = 4096;
+/** Longest input in a URL, in base64: 4,095 bytes. Larger ones go by way of the endpoint API. */
+const MAX_INPUT_LENGTH = 5460;
 
 /** Where requests go: the endpoint, or what its metadata named instead. */
 export interface Place {
@@ -19,16 +16,19 @@ export interface Place {
   readonly token: string | undefined;
 }
 
-/** The full URL of an actor's route; `path` starts with `/` and may have a query. */
+/**
+ * The full URL of an actor's route; `path` starts with `/` and may have a query.
+ * `input` is the target's, as base64.
+ */
 export function gatewayUrl(
   place: Place,
   config: Pick<ClientConfig, "poolName">,
   target: Target,
   path: string,
-  codec: Codec,
+  input: string | undefined,
 ): string {
   const url =
-    target.kind === "id" ? directPath(place, target.actorId, path) : queryPath(place, config, target, path, codec);
+    target.kind === "id" ? directPath(place, target.actorId, path) : queryPath(place, config, target, path, input);
   return place.endpoint + url;
 }
 
@@ -37,9 +37,9 @@ export function gatewayUrl(
  * commas and cannot tell `["a,b"]` from `["a", "b"]`, nor `[""]` from `[]`; and
  * URLs have limits.
  */
-export function fitsQuery(target: KeyTarget, codec: Codec): boolean {
+export function fitsQuery(target: KeyTarget, input: string | undefined): boolean {
   if (target.key.some((part) => part.includes(",")) || (target.key.length === 1 && target.key[0] === "")) return false;
-  return target.input === undefined || codec.encode(target.input, "input").length <= MAX_INPUT_BYTES;
+  return input === undefined || input.length <= MAX_INPUT_LENGTH;
 }
 
 function directPath(place: Place, actorId: string, path: string): string {
@@ -52,7 +52,7 @@ function queryPath(
   config: Pick<ClientConfig, "poolName">,
   target: KeyTarget,
   path: string,
-  codec: Codec,
+  input: string | undefined,
 ): string {
   const at = path.indexOf("?");
   const [route, userQuery] = at < 0 ? [path, ""] : [path.slice(0, at), path.slice(at + 1)];
@@ -60,7 +60,7 @@ function queryPath(
   if (target.kind === "getOrCreate") query.set("rvt-runner", target.poolName ?? config.poolName);
   if (target.key.length > 0) query.set("rvt-key", target.key.join(","));
   if (target.kind === "getOrCreate") {
-    if (target.input !== undefined) query.set("rvt-input", toBase64Url(codec.encode(target.input, "input")));
+    if (input !== undefined) query.set("rvt-input", urlSafe(input));
     if (target.region !== undefined) query.set("rvt-region", target.region);
     query.set("rvt-crash-policy", "sleep");
   }
@@ -96,6 +96,11 @@ export function socketProtocols({ encoding, skipReadyWait, params }: SocketCall)
     protocols.push(`rivet_conn_params.${json.replace(/[()]/g, (char) => (char === "(" ? "%28" : "%29"))}`);
   }
   return protocols;
+}
+
+/** Base64 in the alphabet of URLs, without padding. */
+function urlSafe(base64: string): string {
+  return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 }
 
 /** JSON in ASCII: header values hold nothing else reliably. */

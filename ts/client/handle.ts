@@ -84,9 +84,12 @@ export class HandleCore {
     const { signal, skipReadyWait } = this.#callOptions(options);
     let end: (() => void) | undefined;
     const connection = new Connection({
-      format: this.#transport.messages,
       signal,
-      open: async () => this.#socket("/connect", { params, skipReadyWait, encoding: this.#transport.encoding }),
+      open: async () => {
+        const format = await this.#transport.messages;
+        const call = { params, skipReadyWait, encoding: this.#transport.encoding };
+        return { format, socket: await this.#socket("/connect", call) };
+      },
       onEnd: () => end?.(),
     });
     end = this.#defaults.onConnection?.(connection);

@@ -5,24 +5,22 @@
  * `disableMetadataLookup`); a failed lookup fails the calls that waited for it
  * and the next call asks again.
  */
-import type { Codec } from "../codec/codec";
-import { wireFormat } from "../wire/format";
 import type { ClientConfig } from "./config";
 import type { Place } from "./gateway";
-import { jsonReply } from "./reply";
+import { type JsonFormat, jsonReply } from "./reply";
 
 type Fetch = (url: string, init: RequestInit) => Promise<Response>;
-
-const NO_CODEC: Codec = { encode: () => new Uint8Array(), decode: () => undefined };
 
 export class MetadataLookup {
   readonly #config: ClientConfig;
   readonly #fetch: Fetch;
+  readonly #json: JsonFormat;
   #place: Promise<Place> | Place | undefined;
 
-  constructor(config: ClientConfig, fetch: Fetch) {
+  constructor(config: ClientConfig, fetch: Fetch, json: JsonFormat) {
     this.#config = config;
     this.#fetch = fetch;
+    this.#json = json;
     const { endpoint, namespace, token, metadataLookup } = config;
     if (!metadataLookup) this.#place = { endpoint, namespace, token };
   }
@@ -44,7 +42,7 @@ export class MetadataLookup {
       headers: { ...headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) },
     };
     const response = await this.#fetch(`${endpoint}/metadata?namespace=${encodeURIComponent(namespace)}`, init);
-    const reply = await jsonReply(response, wireFormat("json", NO_CODEC));
+    const reply = await jsonReply(response, this.#json);
     if (typeof reply.clientEndpoint !== "string") return { endpoint, namespace, token };
     return {
       endpoint: reply.clientEndpoint.replace(/\/+$/, ""),

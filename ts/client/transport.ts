@@ -2,8 +2,7 @@
  * What a handle needs from below: the same operations over the network and inside
  * the process. One attempt each; trying again is the handle's business.
  */
-import type { Encoding, QueueSendReply } from "../wire/format";
-import type { MessageFormat } from "../wire/messages";
+import type { Encoding, MessageFormat, QueueSendReply } from "../wire/format";
 import type { ClientSocket } from "./socket";
 import type { Target } from "./target";
 import type { ActorGatewayOptions } from "./types";
@@ -48,7 +47,7 @@ export interface Transport {
   gatewayUrl(target: Target): Promise<string>;
   /** Starts to open a WebSocket; resolves before it is open. */
   socket(target: Target, call: SocketCall): Promise<ClientSocket>;
-  /** How the messages of connections are written. */
-  readonly messages: MessageFormat;
+  /** How the messages of connections are written; without a promise if it is known at once. */
+  readonly messages: MessageFormat | Promise<MessageFormat>;
   readonly encoding: Encoding;
 }

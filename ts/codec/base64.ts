@@ -21,11 +21,6 @@ export function fromBase64(text: string): Uint8Array {
   return Uint8Array.from(binary, (char) => char.charCodeAt(0));
 }
 
-/** URL alphabet without padding, as query parameters carry it. */
-export function toBase64Url(bytes: Uint8Array): string {
-  return toBase64(bytes).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-}
-
 function viewOf(bytes: Uint8Array) {
   const view = bytes as Uint8Array & { toString(encoding: string): string };
   // A Buffer already knows base64; a plain Uint8Array must be seen as one.

@@ -7,9 +7,10 @@
  * own size.
  */
 import { setOwn } from "../common/plain";
+import { malformed } from "../errors/malformed";
 import { halfFloat, reviveCborTag } from "./cbor-tags";
 import { MAX_DEPTH } from "./serializable";
-import { looksTagged, malformed, reviveTag } from "./tags";
+import { looksTagged, reviveTag } from "./tags";
 import { isTypedArrayTag, typedArrayOf } from "./typed-arrays";
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

@@ -1,5 +1,5 @@
 /** Values of CBOR tags other than typed arrays and maps, and the half float. */
-import { malformed } from "./tags";
+import { malformed } from "../errors/malformed";
 
 export function reviveCborTag(tag: number, value: unknown): unknown {
   switch (tag) {

@@ -6,10 +6,11 @@
  */
 import { isPlainObject, isTypedArray, setOwn } from "../common/plain";
 import { toRaw } from "../common/raw";
+import { malformed } from "../errors/malformed";
 import { notSerializable } from "../errors/raised";
 import { toBase64 } from "./base64";
 import { findUnserializable, MAX_DEPTH } from "./serializable";
-import { looksTagged, malformed, reviveTag, TAG_BIGINT, TAG_BUFFER, TAG_BYTES, TAG_SET, TAG_UNDEFINED } from "./tags";
+import { looksTagged, reviveTag, TAG_BIGINT, TAG_BUFFER, TAG_BYTES, TAG_SET, TAG_UNDEFINED } from "./tags";
 
 /** A tree for `JSON.stringify` that holds only what JSON can. */
 export function toJsonValue(value: unknown, root = "value"): unknown {

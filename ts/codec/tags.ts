@@ -11,7 +11,7 @@
  * | Set           | `["$Set", [items]]`           |
  * | `["$x", any]` | `["$$x", any]` (escape)       |
  */
-import { ActorError } from "../errors/actor-error";
+import { malformed } from "../errors/malformed";
 import { fromBase64 } from "./base64";
 
 export const TAG_BIGINT = "$BigInt";
@@ -51,13 +51,6 @@ export function reviveTag(array: unknown[]): unknown {
     default:
       throw malformed(`unknown value tag ${JSON.stringify(tag)}`);
   }
-}
-
-/** Bytes or JSON that are not of this dialect. */
-export function malformed(reason: string): ActorError {
-  return new ActorError("napi", "invalid_argument", `Invalid native argument 'bytes': ${reason}`, {
-    metadata: { argument: "bytes", reason },
-  });
 }
 
 function text(tag: string, value: unknown): string {

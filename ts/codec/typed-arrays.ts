@@ -1,6 +1,6 @@
 /** Typed arrays as CBOR byte strings under the tags of RFC 8746. */
 import type { TypedArray } from "../common/plain";
-import { malformed } from "./tags";
+import { malformed } from "../errors/malformed";
 
 interface ArrayType {
   readonly name: string;

@@ -110,3 +110,11 @@ export function isTaggedError(error: unknown): error is ActorErrorLike {
   const tag = (error as { __type?: unknown }).__type;
   return tag === "RivetError" || tag === "ActorError";
 }
+
+/** @internal True for a complete actor specifier; anything else is dropped, not guessed. */
+export function isSpecifier(value: unknown): value is ActorSpecifier {
+  if (typeof value !== "object" || value === null) return false;
+  const { actorId, generation, key } = value as Record<string, unknown>;
+  const numeric = typeof generation === "number" || typeof generation === "bigint";
+  return typeof actorId === "string" && numeric && (key === undefined || typeof key === "string");
+}

@@ -8,7 +8,7 @@
  * Does not decide what remote clients may read; native code masks.
  */
 import { fromJsonValue, toJsonValue } from "../codec/json";
-import { ActorError, type ActorErrorLike, type ActorSpecifier, isErrorLike, isTaggedError } from "./actor-error";
+import { ActorError, type ActorErrorLike, isErrorLike, isSpecifier, isTaggedError } from "./actor-error";
 
 export const BRIDGE_ERROR_PREFIX = "__RIVET_ERROR_JSON__:";
 
@@ -129,12 +129,4 @@ function reviveMetadata(metadata: unknown): unknown {
   } catch {
     return metadata;
   }
-}
-
-/** True for a complete actor specifier; anything else is dropped, not guessed. */
-export function isSpecifier(value: unknown): value is ActorSpecifier {
-  if (typeof value !== "object" || value === null) return false;
-  const { actorId, generation, key } = value as Record<string, unknown>;
-  const numeric = typeof generation === "number" || typeof generation === "bigint";
-  return typeof actorId === "string" && numeric && (key === undefined || typeof key === "string");
 }

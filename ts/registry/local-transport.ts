@@ -5,13 +5,15 @@ import { refusalOrResponse } from "../client/reply";
 import type { ClientSocket } from "../client/socket";
 import type { Target } from "../client/target";
 import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "../client/transport";
+import { toBase64 } from "../codec/base64";
 import type { Codec } from "../codec/codec";
 import { withToken } from "../context/abort";
 import { fromNativePromise } from "../errors/bridge";
 import { notConfigured } from "../errors/raised";
 import type { LocalCallOptions, LocalTarget, NativeModule, NativeRegistry } from "../native/registry-types";
-import { type QueueSendReply, type WireFormat, wireFormat } from "../wire/format";
-import { type MessageFormat, messageFormat } from "../wire/messages";
+import type { MessageFormat, QueueSendReply } from "../wire/format";
+import { formatsOf } from "../wire/formats";
+import { jsonFormats } from "../wire/json-format";
 import { localFetch } from "./local-fetch";
 import { LocalSocket } from "./local-socket";
 
@@ -25,14 +27,12 @@ export class LocalTransport implements Transport {
   readonly #native: () => NativeModule;
   readonly encoding = "bare";
   readonly messages: MessageFormat;
-  readonly #json: WireFormat;
 
   constructor(open: () => Promise<NativeRegistry>, { codec, native }: { codec: Codec; native: () => NativeModule }) {
     this.#open = open;
     this.#codec = codec;
     this.#native = native;
-    this.messages = messageFormat(this.encoding, codec);
-    this.#json = wireFormat("json", codec);
+    this.messages = formatsOf(this.encoding, codec).messages;
   }
 
   /** A socket as over the network, without the network. */
@@ -90,7 +90,7 @@ export class LocalTransport implements Transport {
       path: await this.#path(target, path, options.signal),
       headers,
     });
-    return refusalOrResponse(response, target, this.#json);
+    return refusalOrResponse(response, target, () => jsonFormats.http);
   }
 
   async gatewayUrl(): Promise<string> {
@@ -99,18 +99,25 @@ export class LocalTransport implements Transport {
 
   /** The gateway path of an actor's route. */
   async #path(target: Target, route: string, signal: AbortSignal | undefined): Promise<string> {
+    const bytes = this.#input(target);
+    const input = bytes && toBase64(bytes);
     const reachable =
-      target.kind === "id" || fitsQuery(target, this.#codec)
+      target.kind === "id" || fitsQuery(target, input)
         ? target
         : ({ kind: "id", name: target.name, actorId: await this.resolve(target, signal) } as const);
-    return gatewayUrl(HERE, HERE, reachable, route, this.#codec);
+    return gatewayUrl(HERE, HERE, reachable, route, input);
   }
 
   #target(target: Target): LocalTarget {
     if (target.kind === "id") return { actorId: target.actorId };
-    const { name, key, kind, input } = target;
-    const bytes = input === undefined ? undefined : this.#codec.encode(input, "input");
-    return { name, key: [...key], method: kind, ...(bytes !== undefined && { input: bytes }) };
+    const { name, key, kind } = target;
+    const input = this.#input(target);
+    return { name, key: [...key], method: kind, ...(input !== undefined && { input }) };
+  }
+
+  #input(target: Target): Uint8Array | undefined {
+    if (target.kind === "id" || target.input === undefined) return undefined;
+    return this.#codec.encode(target.input, "input");
   }
 }
 

@@ -1,5 +1,5 @@
 /** Reading and writing BARE, as far as the client protocol uses it. */
-import { malformed } from "../codec/tags";
+import { malformed } from "../errors/malformed";
 
 const utf8 = new TextEncoder();
 const utf8Decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

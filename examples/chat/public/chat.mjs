@@ -1,6 +1,6 @@
 // The page: ?room=lobby&name=Ada, or it asks.
 
-import { createClient } from "./client.mjs";
+import { createClient } from "./client/browser.mjs";
 
 const $ = (id) => document.getElementById(id);
 const query = new URLSearchParams(location.search);

@@ -8,17 +8,22 @@
  */
 import { ActorError, type ActorErrorLike } from "../../errors/actor-error";
 import { connectionDisposed, connectionLost, invalidMessage } from "../../errors/raised";
-import type { MessageFormat, ServerMessage } from "../../wire/messages";
+import type { MessageFormat, ServerMessage } from "../../wire/format";
 import type { ClientSocket } from "../socket";
 import type { ActorConnStatus } from "../types";
 import { Backoff } from "./backoff";
 import { Calls } from "./calls";
 import { Listeners } from "./listeners";
 
-export interface ConnectionParts {
+/** A socket, and how what goes through it is written. */
+export interface Opening {
+  readonly socket: ClientSocket;
   readonly format: MessageFormat;
+}
+
+export interface ConnectionParts {
   /** Opens a socket to the actor; fails if there can be none. */
-  open(): Promise<ClientSocket>;
+  open(): Promise<Opening>;
   /** Ends the connection when it fires. */
   readonly signal?: AbortSignal | undefined;
   /** The connection is over for good. */
@@ -42,6 +47,8 @@ export class Connection {
   #settleReady!: (error?: unknown) => void;
   #status: ActorConnStatus = "idle";
   #socket: ClientSocket | undefined;
+  /** Known before there is a socket. */
+  #format!: MessageFormat;
   /** Set while messages may be sent: from Init to the end of the socket. */
   #live = false;
   #openedAt = 0;
@@ -105,19 +112,21 @@ export class Connection {
 
   async #connect(): Promise<void> {
     this.#setStatus("connecting");
-    let socket: ClientSocket;
+    let opening: Opening;
     try {
-      socket = await this.#parts.open();
+      opening = await this.#parts.open();
     } catch (error) {
       if (error instanceof ActorError && !error.retryable) this.#end(error);
       else this.#reconnectLater();
       return;
     }
+    const { socket } = opening;
     if (this.#ended !== undefined) {
       silence(socket);
       return socket.close(1000, "Disposed");
     }
     this.#socket = socket;
+    this.#format = opening.format;
     socket.binaryType = "arraybuffer";
     socket.onmessage = ({ data }) => this.#receive(socket, data);
     // Some platforms report a refused handshake as an error and never close.
@@ -131,7 +140,7 @@ export class Connection {
     if (socket !== this.#socket || this.#ended !== undefined) return;
     let message: ServerMessage;
     try {
-      message = this.#parts.format.read(typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer));
+      message = this.#format.read(typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer));
     } catch (error) {
       this.#emitError(invalidMessage(error));
       socket.close(1000, "client.invalid_response");
@@ -200,13 +209,13 @@ export class Connection {
   }
 
   #subscribe(event: string, subscribe: boolean): void {
-    if (this.#live) this.#socket?.send(this.#parts.format.subscription(event, subscribe));
+    if (this.#live) this.#socket?.send(this.#format.subscription(event, subscribe));
   }
 
   #flush(): void {
     const socket = this.#socket;
     if (!this.#live || socket === undefined) return;
-    this.#calls.flush((id, { name, args }) => socket.send(this.#parts.format.action(id, name, args)));
+    this.#calls.flush((id, { name, args }) => socket.send(this.#format.action(id, name, args)));
   }
 
   #emitError(error: ActorError): void {

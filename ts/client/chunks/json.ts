@@ -1,0 +1,1 @@
+export { jsonFormats as formats } from "../../wire/json-format";

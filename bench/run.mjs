@@ -17,6 +17,7 @@ const NAMES = [
   "create",
   "save",
   "sql",
+  "sql-files",
   "queue",
   "wake",
   "alarm",

@@ -121,7 +121,7 @@ describe("saving", () => {
     await action("soon");
     await turn();
     expect(ctx.saves).toEqual([{ immediate: true }, { immediate: true }, { maxWaitMs: 50 }]);
-    expect(ctx.log.filter((entry) => entry === "requestSaveAndWait")).toHaveLength(1);
+    expect(ctx.log.filter((entry) => entry === "saveState")).toHaveLength(1);
   });
 
   test("of a change outside of any call is asked for at the end of the turn", async () => {

@@ -1,21 +1,73 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { SaveScheduler } from "../../lib/context/save-scheduler";
 
-test("a request covers the changes before it and none after it", async () => {
-  const asked: string[] = [];
+/** A scheduler on native code that only notes what it is asked. */
+function rig(onStateChange?: () => unknown) {
+  const log: string[] = [];
+  const open: (() => void)[] = [];
+  let failure: Error | undefined;
   const native = {
-    requestSave: () => void asked.push("request"),
-    requestSaveAndWait: async () => void asked.push("wait"),
+    requestSave: () => void log.push("request"),
+    requestSaveAndWait: async ({ immediate }: { immediate: boolean }) => void log.push(`wait ${immediate}`),
+    saveState: (delta: { state: number }) => {
+      log.push(`bring ${delta.state}`);
+      if (failure !== undefined) return Promise.reject(failure);
+      return new Promise<void>((resolve) => open.push(resolve));
+    },
+    beginOnStateChange: () => {},
+    endOnStateChange: () => {},
   };
+  let state = 0;
+  const hook = onStateChange && { call: onStateChange, isAsync: true };
   const nothing = () => {};
-  const saves = new SaveScheduler(native as any, undefined, nothing, nothing);
-  saves.changed();
-  const saving = saves.requestAndWait({ immediate: true });
-  saves.requestPending();
-  expect(asked).toEqual(["wait"]);
-  saves.changed();
-  await saving;
-  saves.requestPending();
-  saves.flush();
-  expect(asked).toEqual(["wait", "request"]);
+  const saves = new SaveScheduler(native as any, hook, nothing, nothing, () => ({ state: ++state }) as any);
+  const fail = (error: Error) => {
+    failure = error;
+  };
+  return { saves, log, open, fail };
+}
+
+describe("a save that is waited for", () => {
+  test("takes the state along if it is alone, and shares a save otherwise", async () => {
+    const { saves, log, open } = rig();
+    const first = saves.requestAndWait({ immediate: true });
+    const second = saves.requestAndWait({ immediate: true });
+    open.pop()?.();
+    await Promise.all([first, second]);
+    const third = saves.requestAndWait({ immediate: true });
+    open.pop()?.();
+    await third;
+    expect(log).toEqual(["bring 1", "wait true", "bring 2"]);
+  });
+
+  test("is asked for like any other after a failure, and at the interval", async () => {
+    const { saves, log, fail } = rig();
+    fail(new Error("disk"));
+    await saves.requestAndWait({ immediate: true });
+    expect(log).toEqual(["bring 1", "wait false"]);
+  });
+
+  test("leaves the moment to native code while onStateChange runs", async () => {
+    let end = () => {};
+    const { saves, log } = rig(() => new Promise<void>((resolve) => (end = resolve)));
+    saves.changed();
+    saves.flush();
+    await saves.requestAndWait({ immediate: true });
+    expect(log).toEqual(["request", "wait true"]);
+    end();
+  });
+
+  test("covers the changes before it and none after it", async () => {
+    const { saves, log, open } = rig();
+    saves.changed();
+    const saving = saves.requestAndWait({ immediate: true });
+    saves.requestPending();
+    expect(log).toEqual(["bring 1"]);
+    saves.changed();
+    open.pop()?.();
+    await saving;
+    saves.requestPending();
+    saves.flush();
+    expect(log).toEqual(["bring 1", "request"]);
+  });
 });

@@ -54,6 +54,7 @@ export class ActorRuntime {
       this.#stateHook(),
       (error) => this.log.error({ msg: "onStateChange failed", error }),
       () => this.stateTransactions.checkChange(),
+      () => this.delta(),
     );
     this.#state = new StateCell("state", () => this.#storedState(), this.saves);
     this.conns = new ConnTable(this);

@@ -8,7 +8,7 @@
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { stateMutationReentrant } from "../errors/raised";
-import type { NativeContext, SaveRequest } from "../native/types";
+import type { NativeContext, SaveRequest, StateDelta } from "../native/types";
 import type { Watcher } from "./write-through";
 
 /** The `onStateChange` call that an async context belongs to, while it runs. */
@@ -31,11 +31,16 @@ export class SaveScheduler implements Watcher {
   readonly #onError: (error: unknown) => void;
   /** Throws if the calling code may not change the state now. */
   readonly #check: () => void;
+  readonly #delta: () => StateDelta;
   #changes = 0;
   /** Value of `#changes` at the latest save request. */
   #requested = 0;
   /** Value of `#changes` at the latest `onStateChange`. */
   #reported = 0;
+  /** Saves that somebody waits for. */
+  #waiting = 0;
+  /** Calls of `onStateChange` that have not ended. */
+  #reports = 0;
   #turn: NodeJS.Immediate | undefined;
   /** Inside the synchronous part of `onStateChange`. */
   #reporting = false;
@@ -47,8 +52,10 @@ export class SaveScheduler implements Watcher {
     hook: StateChangeHook | undefined,
     onError: (error: unknown) => void,
     check: () => void,
+    delta: () => StateDelta,
   ) {
     this.#check = check;
+    this.#delta = delta;
     this.#native = native;
     this.#onStateChange = hook?.call;
     this.#async = hook?.isAsync ?? false;
@@ -84,7 +91,27 @@ export class SaveScheduler implements Watcher {
   /** As {@link request}; resolves when those changes are on disk. */
   async requestAndWait(options: SaveRequest): Promise<void> {
     this.#requested = this.#changes;
-    await this.#native.requestSaveAndWait(options);
+    const alone = this.#waiting++ === 0;
+    try {
+      if (alone && options.immediate === true && this.#reports === 0) await this.#saveNow();
+      else await this.#native.requestSaveAndWait(options);
+    } finally {
+      this.#waiting--;
+    }
+  }
+
+  /**
+   * Takes the state along instead of being asked for it: the short way to the disk
+   * for a save that has none to share it with.
+   */
+  async #saveNow(): Promise<void> {
+    const delta = this.#delta();
+    try {
+      await this.#native.saveState(delta);
+    } catch {
+      // As any failed save: tried again at the save interval, and waited for.
+      await this.#native.requestSaveAndWait({ immediate: false });
+    }
   }
 
   /** Asks for a save if there are changes that no request covers yet. */
@@ -105,6 +132,7 @@ export class SaveScheduler implements Watcher {
   /** While it runs, also asynchronously, the actor neither sleeps nor saves for the last time. */
   async #report(onStateChange: () => unknown): Promise<void> {
     const call = { owner: this, active: true };
+    this.#reports++;
     this.#native.beginOnStateChange();
     try {
       await this.#begin(onStateChange, call);
@@ -112,6 +140,7 @@ export class SaveScheduler implements Watcher {
       this.#onError(error);
     } finally {
       call.active = false;
+      this.#reports--;
       this.#native.endOnStateChange();
     }
   }

@@ -70,6 +70,7 @@ export interface NativeContext {
   abortSignal(): AbortSignal;
   state(): Uint8Array;
   requestSave(options?: SaveRequest): void;
+  saveState(delta: StateDelta): Promise<void>;
   requestSaveAndWait(options?: SaveRequest): Promise<void>;
   beginStateTransaction(timeoutMs?: number): Promise<NativeStateTransaction>;
   beginOnStateChange(): void;

@@ -200,6 +200,26 @@ async fn a_begin_by_hand_holds_up_saves_until_it_ends() {
 }
 
 #[tokio::test]
+async fn a_state_brought_during_a_begin_by_hand_is_asked_for_anew_when_that_ends() {
+    let mut world = World::new();
+    let (handle, sql) = with_table(&mut world).await;
+    run(&sql, "BEGIN").await.expect("begin");
+    let bringing = tokio::spawn({
+        let ctx = handle.ctx().clone();
+        let state = StateDelta::ActorState(bytes::Bytes::from_static(&[1]));
+        async move { ctx.save_state(vec![state]).await }
+    });
+    world.advance(Duration::from_secs(5)).await;
+    assert!(!bringing.is_finished());
+    ask(&handle, "increment").await.expect("increment");
+    ask(&handle, "increment").await.expect("increment");
+    run(&sql, "COMMIT").await.expect("commit");
+    bringing.await.expect("task").expect("saved");
+    let handle = world.crash().await;
+    assert_eq!(ask(&handle, "get").await.expect("get"), 2);
+}
+
+#[tokio::test]
 async fn a_begin_by_hand_left_open_does_not_lose_the_final_state() {
     let mut world = World::new();
     let (handle, sql) = with_table(&mut world).await;

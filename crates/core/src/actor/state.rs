@@ -252,7 +252,8 @@ impl ActorContext {
             .iter()
             .any(|delta| matches!(delta, StateDelta::ActorState(_)));
         // Seen before anything waits: these deltas are of now.
-        let in_transaction = self.state_transaction_holds_up_saves();
+        let in_transaction =
+            self.state_transaction_holds_up_saves() || self.explicit_transaction_holds_up_saves();
         let was_dirty = whole && self.take_dirty();
         let stamp = self.brought_stamp();
         let written = if in_transaction {

@@ -261,6 +261,10 @@ codes! {
     HOST_PORT_UNAVAILABLE = row("host", "port_unavailable", "Cannot listen on {address}: {reason}");
     ENGINE_PORT_OCCUPIED = row("engine", "port_occupied", "Cannot start engine: endpoint '{endpoint}' is already serving runtime '{runtime}'. Stop that process and retry.");
     ENGINE_INVALID_ENDPOINT = row("engine", "invalid_endpoint", "Engine endpoint '{endpoint}' is invalid: {reason}");
+    ENGINE_UNREACHABLE = row("engine", "unreachable", "The engine at '{endpoint}' cannot be reached: {reason}").http(503).retry();
+    ENGINE_INCOMPATIBLE = row("engine", "incompatible", "The engine (version {version}) speaks protocol {found} at most, and {needed} is needed. Update the engine.");
+    ENGINE_REFUSED = row("engine", "refused", "The engine refused {operation}: {reason}");
+    ENGINE_BINARY_UNUSABLE = row("engine", "binary_unusable", "The engine cannot be started: {reason}");
     HOST_STORAGE_FAILED = row("host", "storage_failed", "Storage failed: {reason}");
     REGISTRY_SHUT_DOWN = row("registry", "shut_down", "Registry is shut down; no new requests can be accepted.").http(503);
 }

@@ -49,7 +49,7 @@ const GROUPS: &[(&str, &str)] = &[
     ("validation", "Parameters of the management API"),
     ("inspector", "The inspector"),
     ("actor_runtime_socket", "The actor runtime socket"),
-    ("engine", "The endpoint of a served registry"),
+    ("engine", "An engine, and the endpoint of a served registry"),
     (
         "config",
         "What an engine says of itself, beside the configuration",

@@ -30,8 +30,9 @@ impl Database {
         Self(slot)
     }
 
+    /// The file, or a name for what is kept elsewhere.
     pub fn path(&self) -> &Path {
-        &self.0.path
+        self.0.path()
     }
 
     /// What is known of the database now; `None` until it is first opened.
@@ -163,7 +164,7 @@ impl Database {
 
 impl fmt::Debug for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Database").field(&self.0.path).finish()
+        f.debug_tuple("Database").field(&self.0.path()).finish()
     }
 }
 

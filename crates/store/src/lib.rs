@@ -21,6 +21,8 @@ mod lane;
 mod memory;
 mod open_file;
 mod options;
+mod pages;
+mod place;
 mod pool;
 mod queue_batch;
 mod ready;
@@ -43,6 +45,7 @@ pub use directory::{ActorRecord, Directory, ListQuery, NewActor};
 pub use disk::{Disk, DiskCall, DiskOp, Fault, Faults, Verdict};
 pub use figures::DatabaseFigures;
 pub use options::{StoreOptions, descriptor_limit};
+pub use pages::{PAGE_BYTES, PageCommit, PageFailure, PageStore, PagesRead};
 pub use queue_batch::{
     Buried, Deliveries, Delivery, NewMessage, QueueBatch, QueueLedger, QueueOutcome, QueueStats,
     QueueWrite, QueueWritten, Take, TakeMode, Taken, TakenMessage,

@@ -1,6 +1,7 @@
 //! A database that is open: its connection, and where its pages live.
 //!
-//! An existing file is opened in WAL mode for this process alone. A new actor's
+//! An existing file is opened in WAL mode for this process alone. Pages that are
+//! kept elsewhere have no log: what a transaction changed leaves at its sync. A new actor's
 //! database is *corked*: it lives in memory, as one image, until the start is
 //! complete, and is then published as a whole. So a crash in the middle of a
 //! first start leaves no file at all.
@@ -9,6 +10,7 @@
 
 use std::path::Path;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_error::{Error, Result};
@@ -20,6 +22,9 @@ use tokio::sync::oneshot;
 use crate::failure::{SqlResult, storage_failed};
 use crate::files::{Files, log_size};
 use crate::group_commit::roll_back;
+use crate::pages::page_file::PageFile;
+use crate::pages::vfs;
+use crate::place::Place;
 use crate::schema;
 use crate::sql::UserConnection;
 
@@ -32,6 +37,14 @@ const SETTINGS: &str = "PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA foreign_keys = ON;
     PRAGMA cache_size = -1024;
     PRAGMA journal_size_limit = 4194304;";
+
+/// Of a paged database. The journal stays in memory, because the transaction that
+/// it belongs to does; the sync at its end is what makes it durable.
+const PAGED_SETTINGS: &str = "PRAGMA locking_mode = EXCLUSIVE;
+    PRAGMA synchronous = FULL;
+    PRAGMA foreign_keys = ON;
+    PRAGMA temp_store = MEMORY;
+    PRAGMA cache_size = -1024;";
 
 /// A log up to this many bytes is left as it is when its database is closed:
 /// reading it back costs less than the two syncs of a checkpoint, and the first
@@ -73,6 +86,24 @@ impl OpenFile {
         if mode != "wal" {
             return Err(storage_failed(format!(
                 "the database cannot use a write-ahead log (it stays in mode {mode})"
+            )));
+        }
+        let mut file = Self::new(conn, false);
+        schema::migrate(&mut file.conn)?;
+        Ok(file)
+    }
+
+    /// Opens the existing database of these pages and brings its schema up to date.
+    pub(crate) fn open_pages(layer: &vfs::Registered, pages: &Arc<PageFile>) -> Result<Self> {
+        let doing = "open the database";
+        let conn = layer.connect(pages).sql(doing)?;
+        conn.execute_batch(PAGED_SETTINGS).sql(doing)?;
+        let mode: String = conn
+            .query_row("PRAGMA journal_mode = MEMORY", [], |row| row.get(0))
+            .sql(doing)?;
+        if mode != "memory" {
+            return Err(storage_failed(format!(
+                "the database cannot keep its journal in memory (it stays in mode {mode})"
             )));
         }
         let mut file = Self::new(conn, false);
@@ -129,35 +160,41 @@ impl OpenFile {
         Ok(u64::from(pages) * u64::from(schema::PAGE_SIZE))
     }
 
-    /// Makes a corked database durable at `path`. The connection still works on
+    /// Makes a corked database durable in its place. The connection still works on
     /// the copy in memory afterwards and must be dropped without further use.
     ///
     /// Must not be called inside a transaction.
-    pub(crate) fn publish(&self, files: &Files, path: &Path) -> Result<()> {
+    pub(crate) fn publish(&self, files: &Files, place: &Place) -> Result<()> {
         let image = self
             .conn
             .serialize(DatabaseName::Main)
             .sql("read the new database")?;
-        files.publish(path, &image)
+        place.publish(files, &image)
     }
 
-    /// Closes the database so that everything committed is in its files. On
+    /// Closes the database so that everything committed is in its place. On
     /// failure the file is handed back if it holds what is nowhere else.
     pub(crate) fn put_away(
         mut self: Box<Self>,
         files: &Files,
-        path: &Path,
+        place: &Place,
     ) -> Result<(), (Box<Self>, Error)> {
         if self.corked {
-            return self.publish(files, path).map_err(|error| (self, error));
+            return self.publish(files, place).map_err(|error| (self, error));
         }
-        if let Err(error) = self.trim_log(path) {
+        let path = place.path();
+        if let Place::File(path) = place
+            && let Err(error) = self.trim_log(path)
+        {
             // The commits are safe in the log; the next close tries again.
             tracing::warn!(path = %path.display(), %error, "could not checkpoint a database");
         }
         self.user.clear();
         if let Err((_, error)) = self.conn.close() {
             tracing::warn!(path = %path.display(), %error, "could not close a database cleanly");
+        }
+        if let Place::Pages(_, pages) = place {
+            pages.forget();
         }
         Ok(())
     }

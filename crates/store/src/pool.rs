@@ -120,14 +120,14 @@ impl Pool {
     fn close(&self, victim: Idle) -> Result<(), Idle> {
         let Idle { slot, file } = victim;
         slot.user.lock().detach(&file);
-        let outcome = file.put_away(&slot.shared.files, &slot.path);
+        let outcome = file.put_away(&slot.shared.files, &slot.place);
         let mut state = self.state.lock();
         state
             .leaving
             .retain(|leaving| *leaving != Arc::as_ptr(&slot));
         self.left.notify_all();
         outcome.map(|()| state.open -= 1).map_err(|(file, error)| {
-            tracing::warn!(path = %slot.path.display(), %error, "could not close an idle database");
+            tracing::warn!(path = %slot.path().display(), %error, "could not close an idle database");
             Idle { slot, file }
         })
     }

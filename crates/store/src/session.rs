@@ -15,6 +15,7 @@ use crate::failure::closed;
 use crate::files::Files;
 use crate::memory::Bounded;
 use crate::open_file::OpenFile;
+use crate::place::Place;
 use crate::slot::Slot;
 use crate::sql::UserSide;
 use crate::sql::coordinator::Phase;
@@ -63,7 +64,15 @@ impl<'a> Session<'a> {
     }
 
     pub(crate) fn path(&self) -> &Path {
-        &self.slot.path
+        self.slot.path()
+    }
+
+    pub(crate) fn place(&self) -> &'a Place {
+        &self.slot.place
+    }
+
+    fn exists(&self) -> Result<bool> {
+        self.slot.place.exists(&self.shared.files)
     }
 
     /// From here on this is a user's work, which may take so much memory and no more.
@@ -76,10 +85,10 @@ impl<'a> Session<'a> {
     /// cannot bring back a destroyed actor.
     pub(crate) fn file(&mut self) -> Result<&mut OpenFile> {
         if self.file.is_none() {
-            if !self.shared.files.exists(&self.slot.path)? {
+            if !self.exists()? {
                 return Err(closed());
             }
-            self.admit(|slot| OpenFile::open(&slot.shared.files, &slot.path))?;
+            self.admit(|slot| slot.shared.open(&slot.place))?;
         }
         self.file.as_deref_mut().ok_or_else(closed)
     }
@@ -124,7 +133,7 @@ impl<'a> Session<'a> {
         // A start that was never finished and never closed: keep what it wrote,
         // and let this one see an ordinary database.
         self.uncork()?;
-        if self.file.is_none() && !self.shared.files.exists(&self.slot.path)? {
+        if self.file.is_none() && !self.exists()? {
             let template = self.shared.template()?;
             self.admit(|_| OpenFile::create(template))?;
             return Ok(Startup::bootstrapped());
@@ -179,7 +188,7 @@ impl<'a> Session<'a> {
             drop(file);
             self.shared.pool.release();
         }
-        self.shared.files.remove(&self.slot.path)
+        self.slot.place.remove(&self.shared.files)
     }
 
     pub(crate) fn roll_back(&mut self) {
@@ -232,7 +241,7 @@ impl<'a> Session<'a> {
         };
         self.user.detach(&file);
         let waiters = std::mem::take(&mut file.uncork_waiters);
-        let outcome = match file.put_away(&self.shared.files, &self.slot.path) {
+        let outcome = match file.put_away(&self.shared.files, &self.slot.place) {
             Ok(()) => {
                 self.shared.pool.release();
                 Ok(())

@@ -1,6 +1,6 @@
-//! One database as the lanes see it: a path and a queue of jobs.
+//! One database as the lanes see it: a place and a queue of jobs.
 //!
-//! All handles of one path share one slot, so a generation that is still
+//! All handles of one place share one slot, so a generation that is still
 //! closing its database and the next one that opens it stand in one line.
 //!
 //! Invariant: a slot is in the store's ready queue, or in the hands of exactly
@@ -21,6 +21,7 @@ use crate::failure::closed;
 use crate::figures::FigureBook;
 use crate::group_commit::Unit;
 use crate::memory::MemorySpace;
+use crate::place::Place;
 use crate::session::Session;
 use crate::sql::UserSide;
 use crate::sql::job::SqlJob;
@@ -67,7 +68,7 @@ pub(crate) struct Limits {
 
 pub(crate) struct Slot {
     pub(crate) shared: Arc<Shared>,
-    pub(crate) path: Arc<Path>,
+    pub(crate) place: Place,
     /// What its statements may put on the disk for a while.
     pub(crate) temp: Arc<TempSpace>,
     /// What SQLite may hold of the memory for it.
@@ -92,10 +93,10 @@ struct Queue {
 }
 
 impl Slot {
-    pub(crate) fn new(shared: Arc<Shared>, path: Arc<Path>, limits: &Limits) -> Self {
+    pub(crate) fn new(shared: Arc<Shared>, place: Place, limits: &Limits) -> Self {
         Self {
             shared,
-            path,
+            place,
             temp: Arc::new(TempSpace::new(limits.temp_bytes)),
             memory: MemorySpace::new(limits.memory_bytes),
             figures: Arc::default(),
@@ -103,6 +104,10 @@ impl Slot {
             user: Mutex::default(),
             explicit_transaction: watch::Sender::new(false),
         }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.place.path()
     }
 
     /// Puts a job in line and makes sure a lane will come for it.
@@ -157,6 +162,6 @@ impl Queue {
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.shared.forget(&self.path);
+        self.shared.forget(self.path());
     }
 }

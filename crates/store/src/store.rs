@@ -20,7 +20,11 @@ use crate::failure::closed;
 use crate::files::Files;
 use crate::lane;
 use crate::memory;
+use crate::open_file::OpenFile;
 use crate::options::StoreOptions;
+use crate::pages::page_file::PageFile;
+use crate::pages::{PageStore, vfs};
+use crate::place::Place;
 use crate::pool::Pool;
 use crate::ready::Ready;
 use crate::schema;
@@ -72,7 +76,15 @@ impl Store {
     /// Handles of the same path share one queue and one connection; `path` is
     /// compared as given, so callers name a file in one way only.
     pub fn database(&self, path: impl Into<PathBuf>) -> Database {
-        Database::new(self.0.shared.slot(path.into()))
+        Database::new(self.0.shared.slot(path.into(), Place::File))
+    }
+
+    /// The handle to the database whose pages `pages` keeps. `name` stands for it
+    /// in logs, and for the lease: handles of one name share one queue and one
+    /// connection, and the page store of the first of them.
+    pub fn paged_database(&self, name: &str, pages: Arc<dyn PageStore>) -> Database {
+        let place = |name| Place::Pages(name, Arc::new(PageFile::new(pages)));
+        Database::new(self.0.shared.slot(PathBuf::from(name), place))
     }
 
     /// Databases that are open now.
@@ -111,7 +123,9 @@ pub(crate) struct Shared {
     slots: Mutex<HashMap<Arc<Path>, Weak<Slot>>>,
     template: OnceLock<Box<[u8]>>,
     pub(crate) running_lanes: watch::Sender<usize>,
-    /// Last, because connections must be gone before the layer they use.
+    /// The layer of paged databases, made when the first is opened. Late in this
+    /// list, as `files`, because connections must be gone before what they use.
+    page_layer: OnceLock<vfs::Registered>,
     pub(crate) files: Files,
 }
 
@@ -129,16 +143,33 @@ impl Shared {
             slots: Mutex::default(),
             template: OnceLock::new(),
             running_lanes: watch::Sender::new(0),
+            page_layer: OnceLock::new(),
         }
     }
 
-    fn slot(self: &Arc<Self>, path: PathBuf) -> Arc<Slot> {
+    /// Opens an existing database.
+    pub(crate) fn open(&self, place: &Place) -> Result<OpenFile> {
+        match place {
+            Place::File(path) => OpenFile::open(&self.files, path),
+            Place::Pages(_, pages) => OpenFile::open_pages(self.page_layer()?, pages),
+        }
+    }
+
+    fn page_layer(&self) -> Result<&vfs::Registered> {
+        if let Some(layer) = self.page_layer.get() {
+            return Ok(layer);
+        }
+        let layer = vfs::Registered::new()?;
+        Ok(self.page_layer.get_or_init(|| layer))
+    }
+
+    fn slot(self: &Arc<Self>, path: PathBuf, place: impl FnOnce(Arc<Path>) -> Place) -> Arc<Slot> {
         let mut slots = self.slots.lock();
         if let Some(slot) = slots.get(path.as_path()).and_then(Weak::upgrade) {
             return slot;
         }
         let path: Arc<Path> = path.into();
-        let slot = Slot::new(Arc::clone(self), Arc::clone(&path), &self.limits);
+        let slot = Slot::new(Arc::clone(self), place(Arc::clone(&path)), &self.limits);
         let slot = Arc::new(slot);
         slots.insert(path, Arc::downgrade(&slot));
         slot

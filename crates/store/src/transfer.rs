@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::failure::{IoResult, SqlResult};
 use crate::files::{NEW, beside};
 use crate::open_file::OpenFile;
+use crate::place::Place;
 use crate::session::Session;
 
 /// Pages copied between two looks at whether to go on.
@@ -86,6 +87,10 @@ impl Session<'_> {
     }
 
     fn replace(&mut self, from: &Path) -> Result<()> {
+        if let Place::Pages(..) = self.place() {
+            let reason = "a database that is not a file cannot be replaced by one yet";
+            return Err(Error::invalid_argument("file", reason));
+        }
         let partial = beside(self.path(), NEW);
         self.files()
             .make_room(self.path())
@@ -103,8 +108,9 @@ impl Session<'_> {
         // Brings its schema up to date, or finds out that this cannot be done.
         let mut copied = Box::new(OpenFile::open(self.files(), partial)?);
         copied.suspect = true;
+        let place = Place::File(partial.into());
         copied
-            .put_away(self.files(), partial)
+            .put_away(self.files(), &place)
             .map_err(|(_, error)| error)?;
         // Nothing that is committed may be in a log that goes before the file.
         match self.file() {

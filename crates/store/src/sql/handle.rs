@@ -294,7 +294,7 @@ impl Inner {
 impl fmt::Debug for UserSql {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("UserSql")
-            .field("path", &self.0.slot.path)
+            .field("path", &self.0.slot.path())
             .field("access", &self.0.access)
             .finish()
     }

@@ -5,6 +5,7 @@ mod disk_faults;
 pub(crate) mod fixture;
 mod lifecycle;
 mod new_database;
+mod paged;
 pub(crate) mod plan;
 mod plans;
 mod pool;

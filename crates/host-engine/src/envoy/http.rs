@@ -1,0 +1,212 @@
+//! Requests of clients, as the engine forwards them.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::stream::{Stream, unfold};
+use greenroom_error::{Error, code};
+use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, host_error_reply};
+use greenroom_wire::{ActorId, RayId};
+use http::header::{HeaderName, HeaderValue, SET_COOKIE};
+use http::{HeaderMap, Request};
+use http_body::{Body, Frame};
+use http_body_util::{BodyExt, Either, Full, StreamBody};
+use rivet_envoy_client::http::{
+    HTTP_BODY_MAX_CHUNK_SIZE, HttpRequest, HttpRequestBodyStream, HttpResponse, ResponseChunk,
+};
+use serde_json::json;
+use tokio::sync::mpsc;
+
+use crate::shared::Shared;
+use crate::source::Seeker;
+
+/// Chunks of a response that wait for the session.
+const CHUNKS_MAX: usize = 16;
+/// Largest body that is sent in one piece with its head.
+const WHOLE_MAX: u64 = HTTP_BODY_MAX_CHUNK_SIZE as u64;
+/// Names the request to logs and to the client of an error.
+const RAY_HEADER: &str = "x-rivet-ray-id";
+
+type Chunks = Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, String>> + Send>>;
+type RequestBody = Either<Full<Bytes>, StreamBody<Chunks>>;
+
+/// Answers one request. Dropping the future, as the client does when the other end
+/// has gone, tells user code.
+pub(super) async fn answer(
+    shared: Arc<Shared>,
+    actor_id: ActorId,
+    request: HttpRequest,
+) -> HttpResponse {
+    let reply = match request_of(request) {
+        Ok(request) => {
+            let gateway = shared.gateway.clone();
+            let source = Seeker::of_request(Arc::clone(&shared), actor_id);
+            gateway.serve(request, source).await
+        }
+        Err(error) => host_error_reply(&error),
+    };
+    response_of(&shared, reply).await
+}
+
+fn request_of(request: HttpRequest) -> Result<ActorRequest<RequestBody>, Error> {
+    let malformed = |reason: String| {
+        Error::with(
+            &code::PROTOCOL_INVALID_HTTP_REQUEST,
+            json!({ "field": "head", "reason": reason }),
+        )
+    };
+    let path_and_query = match request.path.starts_with('/') {
+        true => request.path,
+        false => format!("/{}", request.path),
+    };
+    let mut builder = Request::builder()
+        .method(request.method.as_str())
+        .uri(path_and_query.as_str());
+    for (name, value) in &request.headers {
+        builder = builder.header(name.as_str(), value.as_str());
+    }
+    let (parts, ()) = builder
+        .body(())
+        .map_err(|error| malformed(error.to_string()))?
+        .into_parts();
+    let ray_id = RayId::from_header(parts.headers.get(RAY_HEADER).map(HeaderValue::as_bytes));
+    let body = match request.body_stream {
+        Some(stream) => Either::Right(StreamBody::new(chunks(
+            request.body.unwrap_or_default(),
+            stream,
+        ))),
+        None => Either::Left(Full::from(request.body.unwrap_or_default())),
+    };
+    Ok(ActorRequest {
+        parts,
+        path_and_query,
+        body,
+        ray_id,
+    })
+}
+
+/// What came with the head, and then the stream.
+fn chunks(first: Vec<u8>, stream: HttpRequestBodyStream) -> Chunks {
+    Box::pin(unfold(
+        (first, Some(stream)),
+        |(first, stream)| async move {
+            let mut stream = stream?;
+            if !first.is_empty() {
+                let frame = Frame::data(Bytes::from(first));
+                return Some((Ok(frame), (Vec::new(), Some(stream))));
+            }
+            match stream.recv().await {
+                Ok(Some(chunk)) => {
+                    let frame = Frame::data(Bytes::from(chunk));
+                    Some((Ok(frame), (first, Some(stream))))
+                }
+                Ok(None) => None,
+                Err(error) => Some((Err(error.to_string()), (first, None))),
+            }
+        },
+    ))
+}
+
+async fn response_of(shared: &Arc<Shared>, reply: HttpReply) -> HttpResponse {
+    let (head, mut body) = reply.into_parts();
+    let mut response = HttpResponse {
+        status: head.status.as_u16(),
+        headers: headers_of(&head.headers),
+        body: None,
+        body_stream: None,
+    };
+    if body.is_end_stream() {
+        return response;
+    }
+    if body
+        .size_hint()
+        .exact()
+        .is_some_and(|size| size <= WHOLE_MAX)
+    {
+        match whole(&mut body).await {
+            Ok(bytes) => response.body = Some(bytes.to_vec()),
+            Err(reason) => {
+                tracing::debug!(reason, "a response broke off before it began");
+                response.status = 500;
+                response.headers.clear();
+            }
+        }
+        return response;
+    }
+    let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
+    shared.spawn(async move {
+        tokio::select! {
+            () = forward(body, &sender) => {}
+            // Dropping the body tells user code that nobody listens.
+            () = sender.closed() => {}
+        }
+    });
+    response.body_stream = Some(receiver.into());
+    response
+}
+
+/// The engine's messages hold one value per name. Values of a repeated header are
+/// joined as HTTP allows; of cookies, which it does not, the last one is kept.
+fn headers_of(headers: &HeaderMap) -> HashMap<String, String> {
+    let mut single: HashMap<String, String> = HashMap::with_capacity(headers.keys_len());
+    for (name, value) in headers {
+        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+        match single.get_mut(name.as_str()) {
+            None => drop(single.insert(name.as_str().to_owned(), value)),
+            Some(before) if is_single(name) => {
+                tracing::warn!(header = %name, "an engine carries one cookie per response; the others are lost");
+                *before = value;
+            }
+            Some(before) => {
+                before.push_str(", ");
+                before.push_str(&value);
+            }
+        }
+    }
+    single
+}
+
+fn is_single(name: &HeaderName) -> bool {
+    *name == SET_COOKIE
+}
+
+async fn whole(body: &mut ReplyBody) -> Result<Bytes, String> {
+    let mut whole = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        if let Ok(data) = frame.map_err(|error| error.to_string())?.into_data() {
+            whole.extend_from_slice(&data);
+        }
+    }
+    Ok(whole.freeze())
+}
+
+async fn forward(mut body: ReplyBody, chunks: &mpsc::Sender<ResponseChunk>) {
+    while let Some(frame) = body.frame().await {
+        let data = match frame {
+            Ok(frame) => match frame.into_data() {
+                Ok(data) => data,
+                Err(_) => continue,
+            },
+            Err(error) => {
+                drop(chunks.send(ResponseChunk::Error(error.to_string())).await);
+                return;
+            }
+        };
+        for piece in data.chunks(HTTP_BODY_MAX_CHUNK_SIZE) {
+            let chunk = ResponseChunk::Data {
+                data: piece.to_vec(),
+                finish: false,
+            };
+            if chunks.send(chunk).await.is_err() {
+                return;
+            }
+        }
+    }
+    let end = ResponseChunk::Data {
+        data: Vec::new(),
+        finish: true,
+    };
+    drop(chunks.send(end).await);
+}

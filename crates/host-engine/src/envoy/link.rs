@@ -1,0 +1,128 @@
+//! What we say to the engine.
+
+use std::time::Duration;
+
+use greenroom_core::{ActorRef, HibernationId};
+use greenroom_error::{Error, Result};
+use greenroom_wire::ActorId;
+use rivet_envoy_client::callbacks::ActorStopHandle;
+use rivet_envoy_client::handle::EnvoyHandle;
+use rivet_envoy_client::tunnel::HibernatingWebSocketMetadata;
+use tokio::sync::oneshot;
+
+use crate::sockets::KnownSocket;
+
+/// Time for the last frames to leave after all actors have stopped: the 2.x
+/// engines acknowledge too rarely to be waited for.
+const LAST_FRAMES: Duration = Duration::from_millis(200);
+
+/// The way to the engine, as one generation uses it. Cheap to clone.
+#[derive(Clone)]
+pub(crate) struct Link(pub(super) EnvoyHandle);
+
+impl Link {
+    /// Asks for a sleep stop; with `error`, says that the actor crashed.
+    pub(crate) fn sleep(&self, actor: ActorRef, error: Option<String>) {
+        let id = actor.actor_id.as_str().to_owned();
+        self.0.sleep_actor(id, Some(actor.generation), error);
+    }
+
+    /// Asks for the end of the actor and of everything it stored.
+    pub(crate) fn destroy(&self, actor: ActorRef) {
+        let id = actor.actor_id.as_str().to_owned();
+        self.0.stop_actor(id, Some(actor.generation));
+    }
+
+    /// Sets the actor's one alarm, or clears it.
+    pub(crate) async fn set_alarm(&self, actor: ActorRef, at_ms: Option<i64>) -> Result<()> {
+        let (taken, told) = oneshot::channel();
+        let id = actor.actor_id.as_str().to_owned();
+        self.0
+            .set_alarm_with_ack(id, at_ms, Some(actor.generation), Some(taken));
+        told.await
+            .map_err(|_| Error::internal("the session did not take the alarm"))
+    }
+
+    /// Names the sockets that this process still holds for an actor. To be called
+    /// before its start is answered; the engine closes the others.
+    pub(crate) fn restore_sockets(&self, actor_id: &ActorId, known: Vec<KnownSocket>) {
+        let entries = known
+            .into_iter()
+            .map(|socket| HibernatingWebSocketMetadata {
+                gateway_id: socket.id.gateway_id,
+                request_id: socket.id.request_id,
+                // Counts what we sent through the actor's own channel, where only
+                // control messages go; each generation begins anew.
+                envoy_message_index: 0,
+                rivet_message_index: socket.last_message,
+                path: socket.path,
+                headers: socket.headers,
+            });
+        self.0
+            .restore_hibernating_requests(actor_id.as_str().to_owned(), entries.collect());
+    }
+
+    /// The engine may forget a hibernating socket's messages up to this one.
+    pub(crate) fn acknowledge(&self, socket: HibernationId, message_index: u16) {
+        self.0.send_hibernatable_ws_message_ack(
+            socket.gateway_id,
+            socket.request_id,
+            message_index,
+        );
+    }
+}
+
+/// The session itself, which one part of the host owns.
+pub(crate) struct Session(EnvoyHandle);
+
+impl Session {
+    pub(super) fn new(handle: EnvoyHandle) -> Self {
+        Self(handle)
+    }
+
+    pub(super) async fn started(&self) -> Result<(), String> {
+        self.0.started().await.map_err(|error| error.to_string())
+    }
+
+    pub(crate) fn key(&self) -> &str {
+        self.0.get_envoy_key()
+    }
+
+    /// Whether the engine's pings arrive.
+    pub(crate) fn is_healthy(&self) -> bool {
+        self.0.is_ping_healthy()
+    }
+
+    /// Has the engine stop all actors of ours, and resolves when they have. May
+    /// take for ever: the caller sets the limit.
+    pub(crate) async fn drain(&self, clock: &greenroom_core::Clock) {
+        // False if the engine cannot be told, which leaves nothing to wait for.
+        if self.0.mark_stopping().await {
+            self.0.wait_actors_drained().await;
+            clock.sleep(LAST_FRAMES).await;
+        }
+    }
+
+    /// Closes the session without waiting for anything.
+    pub(crate) fn close(&self) {
+        self.0.shutdown(true);
+    }
+
+    pub(crate) async fn closed(&self) {
+        self.0.wait_stopped().await;
+    }
+}
+
+/// The report that a generation has ended. Dropping it says that it ended well.
+pub(crate) struct StopDone(pub(super) ActorStopHandle);
+
+impl StopDone {
+    pub(crate) fn clean(self) {
+        self.0.complete();
+    }
+
+    /// The actor crashed, or could not be stopped as it should be.
+    pub(crate) fn failed(self, report: &str) {
+        self.0.fail(anyhow::anyhow!(report.to_owned()));
+    }
+}

@@ -1,0 +1,93 @@
+//! Sockets of clients, as the engine forwards them: message by message.
+//!
+//! The gateway speaks WebSocket over bytes, so each socket gets a pipe inside the
+//! process with the protocol of a client at our end. What a client sends is handed
+//! to a bounded queue and never waited for here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use greenroom_core::HibernationId;
+use greenroom_error::Result;
+use greenroom_wire::ActorId;
+use rivet_envoy_client::callbacks::BoxFuture;
+use rivet_envoy_client::websocket::{WebSocketHandler, WebSocketMessage, WebSocketSender};
+
+use super::link::Link;
+use crate::shared::Shared;
+use crate::sockets::{Incoming, NewSocket};
+
+/// A socket that the engine opens, or brings back after a sleep.
+pub(super) struct Opening {
+    pub(super) link: Link,
+    pub(super) id: HibernationId,
+    pub(super) path: String,
+    pub(super) headers: HashMap<String, String>,
+    pub(super) is_hibernatable: bool,
+    pub(super) is_restoring: bool,
+    pub(super) sender: WebSocketSender,
+}
+
+/// The way out of one socket, in one generation.
+#[derive(Clone)]
+pub(crate) struct ToGateway(WebSocketSender);
+
+impl ToGateway {
+    pub(crate) fn send(&self, data: &Bytes, binary: bool) {
+        self.0.send(data.to_vec(), binary);
+    }
+
+    pub(crate) fn close(&self, code: u16, reason: String) {
+        // These two stand for a frame without a code and for none at all; neither
+        // may be sent.
+        let code = (code != 1005 && code != 1006).then_some(code);
+        let reason = (!reason.is_empty()).then_some(reason);
+        self.0.close(code, reason);
+    }
+}
+
+/// Begins to serve a socket, or goes on with one that is still held here.
+pub(super) fn open(
+    shared: &Arc<Shared>,
+    actor_id: ActorId,
+    opening: Opening,
+) -> Result<WebSocketHandler> {
+    let (id, link) = (opening.id, opening.link);
+    let way = ToGateway(opening.sender);
+    let socket = if opening.is_restoring {
+        shared.sockets.resume(&actor_id, id, way)?
+    } else {
+        let new = NewSocket {
+            id,
+            path: opening.path,
+            headers: opening.headers,
+            is_hibernatable: opening.is_hibernatable,
+            way,
+        };
+        shared.open_socket(actor_id, new)?
+    };
+    let (messages, closes) = (Arc::clone(&socket), socket);
+    let is_hibernatable = opening.is_hibernatable;
+    let on_message = move |message: WebSocketMessage| -> BoxFuture<()> {
+        let index = message.message_index;
+        let taken = messages.incoming(Incoming::Message {
+            data: Bytes::from(message.data),
+            binary: message.binary,
+            index,
+        });
+        if taken && is_hibernatable {
+            link.acknowledge(id, index);
+        }
+        Box::pin(async {})
+    };
+    let on_close = move |code, reason| -> BoxFuture<()> {
+        closes.incoming(Incoming::Close { code, reason });
+        Box::pin(async {})
+    };
+    Ok(WebSocketHandler {
+        on_message: Box::new(on_message),
+        on_close: Box::new(on_close),
+        on_open: None,
+    })
+}

@@ -1,0 +1,156 @@
+//! The generations that the engine gave this process, from start to stopped.
+//!
+//! Invariant E1: a generation is in the map from before its start until its end
+//! was reported, and what it asks of the engine goes out under its own number.
+//! Invariant E2: a generation that lost the right to its pages writes nothing
+//! more: its storage refuses by itself, and it is dropped without a final save.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use greenroom_core::{ActorRef, Host, Lookup, StartActor, StopReason};
+use greenroom_error::Result;
+use parking_lot::Mutex;
+use tokio::sync::watch;
+
+use crate::envoy::{Link, StopDone};
+use crate::shared::{Shared, shut_down};
+
+#[derive(Default)]
+pub(crate) struct Generations {
+    leases: Mutex<HashMap<ActorRef, Lease>>,
+    /// Counts starts; who waits for one looks again when it changes.
+    begun: watch::Sender<u64>,
+}
+
+struct Lease {
+    link: Link,
+    /// The engine wants it to stop, or it has nothing left to say.
+    is_ending: bool,
+}
+
+impl Generations {
+    /// The session that a generation came through; `None` once it has ended.
+    pub(crate) fn link(&self, actor: ActorRef) -> Option<Link> {
+        self.leases
+            .lock()
+            .get(&actor)
+            .map(|lease| lease.link.clone())
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.leases.lock().len()
+    }
+
+    pub(crate) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.begun.subscribe()
+    }
+
+    fn begin(&self, actor: ActorRef, link: Link) {
+        let lease = Lease {
+            link,
+            is_ending: false,
+        };
+        self.leases.lock().insert(actor, lease);
+    }
+
+    fn announce(&self) {
+        self.begun
+            .send_modify(|count| *count = count.wrapping_add(1));
+    }
+
+    /// True for the first who says so of a generation that lives.
+    fn claim_end(&self, actor: ActorRef) -> bool {
+        let mut leases = self.leases.lock();
+        let lease = leases.get_mut(&actor);
+        lease.is_some_and(|lease| !std::mem::replace(&mut lease.is_ending, true))
+    }
+
+    fn end(&self, actor: ActorRef) {
+        self.leases.lock().remove(&actor);
+    }
+}
+
+impl Shared {
+    /// Starts a generation that the engine gave us.
+    pub(crate) async fn start(&self, link: Link, start: StartActor) -> Result<()> {
+        self.check_open()?;
+        let me = self.me.upgrade().ok_or_else(shut_down)?;
+        let host: Arc<dyn Host> = Arc::clone(&me) as Arc<dyn Host>;
+        let actor = start.actor;
+        link.restore_sockets(&actor.actor_id, self.sockets.known(&actor.actor_id));
+        self.generations.begin(actor, link);
+        match self.registry.start_actor(host, start).await {
+            Ok(handle) => {
+                self.sockets.generation_began(&handle);
+                drop(handle);
+                self.generations.announce();
+                self.spawn(async move { me.watch(actor).await });
+                Ok(())
+            }
+            Err(error) => {
+                tracing::warn!(actor_id = %actor.actor_id, %error, "an actor did not start");
+                self.generations.end(actor);
+                self.generations.announce();
+                Err(error)
+            }
+        }
+    }
+
+    /// Stops a generation because the engine says so, and reports when nothing is
+    /// left of it.
+    pub(crate) fn stop(&self, actor: ActorRef, reason: StopReason, done: StopDone) {
+        self.generations.claim_end(actor);
+        let Some(me) = self.me.upgrade() else {
+            return done.clean();
+        };
+        self.spawn(async move {
+            let stopped = me.registry.stop_actor(actor, reason).await;
+            me.sockets_after(actor, reason);
+            me.generations.end(actor);
+            match stopped {
+                Ok(None) => done.clean(),
+                Ok(Some(report)) => done.failed(&report),
+                Err(error) => {
+                    tracing::error!(actor_id = %actor.actor_id, %error, "an actor did not stop cleanly");
+                    done.failed(&error.to_string());
+                }
+            }
+        });
+    }
+
+    /// Reports a generation whose task ends although nobody stopped it.
+    async fn watch(&self, actor: ActorRef) {
+        loop {
+            let changed = self.registry.changed(&actor.actor_id);
+            let is_here = match self.registry.lookup(&actor.actor_id) {
+                Lookup::Active(here) | Lookup::Stopping(here, _) => here.actor() == actor,
+                Lookup::Absent | Lookup::Starting => false,
+            };
+            if !is_here {
+                break;
+            }
+            changed.await;
+        }
+        if self.generations.claim_end(actor)
+            && let Some(link) = self.generations.link(actor)
+        {
+            link.sleep(actor, Some("the actor's task ended".to_owned()));
+        }
+    }
+
+    /// The pages of a generation are no longer its own, or nobody can say whether
+    /// its last commit stands (E2). May be called from a lane.
+    pub(crate) fn lease_lost(&self, actor: ActorRef, reason: &str) {
+        if !self.generations.claim_end(actor) {
+            return;
+        }
+        tracing::error!(actor_id = %actor.actor_id, generation = actor.generation, reason, "an actor ends because its storage is gone");
+        if let Some(link) = self.generations.link(actor) {
+            link.sleep(actor, Some(format!("storage lost: {reason}")));
+        }
+        if let Some(me) = self.me.upgrade() {
+            self.spawn(async move { me.registry.abandon_actor(actor).await });
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What actors ask of their host.
+
+use std::sync::Arc;
+
+use greenroom_core::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture};
+use greenroom_error::Result;
+use greenroom_store::Database;
+
+use crate::envoy::EnginePages;
+use crate::shared::{Shared, shut_down};
+
+impl Host for Shared {
+    fn open_storage(&self, actor: ActorRef) -> Result<Database> {
+        let link = self.generations.link(actor).ok_or_else(shut_down)?;
+        let pages = EnginePages::new(&link, actor, self.me.clone(), self.runtime.clone());
+        // Another generation is another lease, and must share nothing with this one.
+        let name = format!("{}, generation {}", actor.actor_id, actor.generation);
+        Ok(self.store.paged_database(&name, Arc::new(pages)))
+    }
+
+    /// Completes when the session has taken the request: engines of the 2.x line
+    /// acknowledge events by the hundred only, so nothing later can be waited for.
+    /// The client sends what was not acknowledged again after a reconnect.
+    fn set_alarm(&self, actor: ActorRef, at_ms: Option<i64>) -> HostFuture<Result<()>> {
+        let link = self.generations.link(actor);
+        Box::pin(async move {
+            let link = link.ok_or_else(shut_down)?;
+            link.set_alarm(actor, at_ms).await
+        })
+    }
+
+    fn request_sleep(&self, actor: ActorRef) {
+        if let Some(link) = self.generations.link(actor) {
+            link.sleep(actor, None);
+        }
+    }
+
+    fn request_stop(&self, actor: ActorRef, error: Option<String>) {
+        let Some(link) = self.generations.link(actor) else {
+            return;
+        };
+        match error {
+            // The engine destroys what asks to stop, so a crash must not.
+            Some(error) => link.sleep(actor, Some(error)),
+            None => link.destroy(actor),
+        }
+    }
+
+    fn region(&self) -> String {
+        self.options.region.clone()
+    }
+
+    fn client_endpoint(&self) -> ClientEndpoint {
+        ClientEndpoint {
+            url: Some(self.options.endpoint.clone()),
+            namespace: self.options.namespace.clone(),
+            token: self.options.token.clone(),
+            pool_name: self.options.pool_name.clone(),
+        }
+    }
+
+    fn held_sockets(&self, actor: ActorRef) -> Vec<HeldSocket> {
+        self.sockets.held(&actor.actor_id)
+    }
+
+    /// Messages are acknowledged when this process has taken them in; see
+    /// [`crate::sockets`].
+    fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _message_index: u16) {}
+}

@@ -1,0 +1,75 @@
+//! Leaving an engine: its actors move on, and nothing is left behind.
+//!
+//! Every step is bounded by one deadline of ours, because the client's own end
+//! waits for acknowledgements that some engines send rarely or never.
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use greenroom_core::ActorRef;
+
+use crate::join::EngineHost;
+use crate::shared::{Shared, Stage};
+
+/// Time for what runs after the actors have gone.
+const REST_TIME: Duration = Duration::from_secs(5);
+
+impl EngineHost {
+    /// Stops all actors so that they can move, closes the session and the store.
+    /// Repeated calls wait for the first.
+    pub async fn shutdown(&self) {
+        let shared = self.shared();
+        let is_first = shared.stage.send_if_modified(|stage| {
+            let first = *stage == Stage::Open;
+            if first {
+                *stage = Stage::Leaving;
+            }
+            first
+        });
+        if is_first {
+            self.leave().await;
+            self.0.has_left.store(true, Ordering::SeqCst);
+            shared.stage.send_replace(Stage::Closed);
+        }
+        let mut stage = shared.stage.subscribe();
+        // The sender lives in what this holds.
+        let _ = stage.wait_for(|stage| *stage == Stage::Closed).await;
+    }
+
+    async fn leave(&self) {
+        let shared = self.shared();
+        let session = &self.0.session;
+        let clock = shared.clock();
+        let drain = clock.timeout(shared.options.drain_timeout, session.drain(clock));
+        if drain.await.is_err() {
+            tracing::warn!(
+                actors = shared.generations.count(),
+                "some actors did not stop in time and are abandoned"
+            );
+        }
+        session.close();
+        shared.abandon_all().await;
+        shared.sockets.leaving.cancel();
+        shared.sockets.tasks.close();
+        shared.tasks.close();
+        let rest = async {
+            session.closed().await;
+            shared.sockets.tasks.wait().await;
+            shared.tasks.wait().await;
+        };
+        if clock.timeout(REST_TIME, rest).await.is_err() {
+            tracing::warn!("the session with the engine did not end in time");
+        }
+        shared.store.close().await;
+    }
+}
+
+impl Shared {
+    /// Drops what is left, without final saves: those would be refused.
+    async fn abandon_all(&self) {
+        let left: Vec<ActorRef> = self.registry.instance_refs();
+        for actor in left {
+            self.registry.abandon_actor(actor).await;
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! What every part of the host works on.
+//!
+//! Owns nothing that runs by itself; the files beside this one add behaviour in
+//! `impl Shared` blocks, one subject each.
+
+use std::sync::{Arc, Weak};
+
+use greenroom_core::{Clock, RegistryDispatcher};
+use greenroom_error::{Error, Result, code};
+use greenroom_gateway::Gateway;
+use greenroom_store::Store;
+use tokio::runtime;
+use tokio::sync::watch;
+use tokio_util::task::TaskTracker;
+
+use crate::api::EngineApi;
+use crate::generations::Generations;
+use crate::options::EngineOptions;
+use crate::sockets::Sockets;
+
+/// How far the host is from its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Stage {
+    Open,
+    /// No new actors; those that live are being stopped.
+    Leaving,
+    /// Nothing runs.
+    Closed,
+}
+
+pub(crate) struct Shared {
+    /// For work that outlives the call that began it.
+    pub(crate) me: Weak<Shared>,
+    pub(crate) options: EngineOptions,
+    pub(crate) api: EngineApi,
+    pub(crate) registry: Arc<RegistryDispatcher>,
+    pub(crate) store: Store,
+    pub(crate) gateway: Gateway,
+    pub(crate) generations: Generations,
+    pub(crate) sockets: Arc<Sockets>,
+    /// Whether the session with the engine stands.
+    pub(crate) link_up: watch::Sender<bool>,
+    pub(crate) stage: watch::Sender<Stage>,
+    /// Stops, sockets and whatever else nobody waits for.
+    pub(crate) tasks: TaskTracker,
+    /// Actors and lanes call from threads that know no runtime.
+    pub(crate) runtime: runtime::Handle,
+}
+
+pub(crate) fn shut_down() -> Error {
+    Error::new(&code::REGISTRY_SHUT_DOWN)
+}
+
+impl Shared {
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.options.clock
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        *self.stage.borrow() == Stage::Open
+    }
+
+    /// # Errors
+    /// `registry/shut_down` once the host is leaving.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        match self.is_open() {
+            true => Ok(()),
+            false => Err(shut_down()),
+        }
+    }
+
+    /// Runs work that nobody waits for and that leaving waits for.
+    pub(crate) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn_on(work, &self.runtime);
+    }
+}

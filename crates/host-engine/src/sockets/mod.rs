@@ -1,0 +1,196 @@
+//! The sockets of clients that the engine forwards to this process.
+//!
+//! A socket is a task and outlives the generations of its actor: while the actor
+//! sleeps the engine keeps the client, and this process keeps the session. When
+//! the actor wakes here again, the engine hands the socket back and the session
+//! goes on; what the client said meanwhile waits at the engine.
+//!
+//! Messages of hibernating sockets are acknowledged to the engine as soon as they
+//! are here, because the session keeps each until it is answered. A session does
+//! not outlive its process: the engine closes such a socket when the actor wakes
+//! elsewhere, and the client connects anew.
+//!
+//! Invariant K1: a socket is in the map from its opening until its task ends.
+//! Invariant K2: a generation that has ended leaves no socket behind that cannot
+//! outlive it, and none at all when the actor moves away.
+
+mod pipe;
+mod place;
+mod plan;
+mod socket;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use greenroom_core::{ActorHandle, ActorRef, HeldSocket, HibernationId, StopReason};
+use greenroom_error::{Error, Result, code};
+use greenroom_wire::ActorId;
+use parking_lot::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::envoy::ToGateway;
+use crate::shared::Shared;
+pub(crate) use socket::{EngineSocket, Incoming, KnownSocket, NewSocket};
+
+/// How long a session waits for its actor to wake here again. The actor may live
+/// elsewhere by then, and nobody would tell.
+const HELD_TIME: Duration = Duration::from_secs(600);
+
+#[derive(Default)]
+pub(crate) struct Sockets {
+    maps: Mutex<Maps>,
+    /// Fires when sessions have to come to their end.
+    pub(crate) leaving: CancellationToken,
+    /// Sessions, to be waited for at the end.
+    pub(crate) tasks: TaskTracker,
+}
+
+#[derive(Default)]
+struct Maps {
+    by_actor: HashMap<ActorId, HashMap<HibernationId, Arc<EngineSocket>>>,
+    open: usize,
+}
+
+impl Sockets {
+    /// Enters a new socket (K1).
+    ///
+    /// # Errors
+    /// `guard/service_unavailable` if the process has too many.
+    fn enter(&self, socket: &Arc<EngineSocket>, most: usize) -> Result<()> {
+        let mut maps = self.maps.lock();
+        if maps.open >= most {
+            return Err(Error::new(&code::GUARD_SERVICE_UNAVAILABLE));
+        }
+        maps.open += 1;
+        let sockets = maps.by_actor.entry(socket.actor_id).or_default();
+        if let Some(before) = sockets.insert(socket.id, Arc::clone(socket)) {
+            // The engine has given the name away again, so the old one is over.
+            before.forget();
+        }
+        Ok(())
+    }
+
+    fn leave(&self, socket: &Arc<EngineSocket>) {
+        let mut maps = self.maps.lock();
+        maps.open -= 1;
+        if let Some(sockets) = maps.by_actor.get_mut(&socket.actor_id) {
+            if sockets
+                .get(&socket.id)
+                .is_some_and(|here| Arc::ptr_eq(here, socket))
+            {
+                sockets.remove(&socket.id);
+            }
+            if sockets.is_empty() {
+                maps.by_actor.remove(&socket.actor_id);
+            }
+        }
+    }
+
+    fn of(&self, actor_id: &ActorId) -> Vec<Arc<EngineSocket>> {
+        let maps = self.maps.lock();
+        let sockets = maps.by_actor.get(actor_id);
+        let sockets = sockets.into_iter().flat_map(HashMap::values);
+        sockets.cloned().collect()
+    }
+
+    pub(crate) fn open_count(&self) -> usize {
+        self.maps.lock().open
+    }
+
+    /// What the engine is told before an actor's start: the sockets that can go on.
+    pub(crate) fn known(&self, actor_id: &ActorId) -> Vec<KnownSocket> {
+        let sockets = self.of(actor_id);
+        sockets.iter().filter_map(|socket| socket.known()).collect()
+    }
+
+    /// Gives a held socket its way out in the new generation.
+    ///
+    /// # Errors
+    /// `connection/restore_not_found` if it is not held here.
+    pub(crate) fn resume(
+        &self,
+        actor_id: &ActorId,
+        id: HibernationId,
+        way: ToGateway,
+    ) -> Result<Arc<EngineSocket>> {
+        let maps = self.maps.lock();
+        let sockets = maps.by_actor.get(actor_id);
+        let socket = sockets.and_then(|sockets| sockets.get(&id)).cloned();
+        drop(maps);
+        let socket = socket.ok_or_else(|| Error::new(&code::CONNECTION_RESTORE_NOT_FOUND))?;
+        socket.set_way(way);
+        Ok(socket)
+    }
+
+    /// What the actor's next generation begins with.
+    pub(crate) fn held(&self, actor_id: &ActorId) -> Vec<HeldSocket> {
+        let sockets = self.of(actor_id);
+        let held = sockets.iter();
+        held.filter_map(|socket| socket.for_next_generation())
+            .collect()
+    }
+
+    /// A generation has begun with what [`Self::held`] said a moment ago: what
+    /// came and went since is put right.
+    pub(crate) fn generation_began(&self, actor: &ActorHandle) {
+        let ctx = actor.ctx();
+        let held = self.of(&ctx.actor_id());
+        let restored = ctx.conns().into_iter();
+        for conn in restored.filter(|conn| conn.is_hibernatable()) {
+            let id = conn.hibernation().map(|meta| meta.id);
+            if !held.iter().any(|socket| Some(socket.id) == id) {
+                ctx.connection_closed(conn.id());
+            }
+        }
+        for socket in held {
+            socket.generation_began(ctx);
+        }
+    }
+}
+
+impl Shared {
+    /// A generation is over (K2).
+    pub(crate) fn sockets_after(&self, actor: ActorRef, reason: StopReason) {
+        let sockets = self.sockets.of(&actor.actor_id);
+        if sockets.is_empty() {
+            return;
+        }
+        match reason {
+            StopReason::SleepIntent => {
+                let held: Vec<_> = sockets
+                    .into_iter()
+                    .filter(|socket| socket.generation_ended(actor.generation))
+                    .collect();
+                self.forget_later(actor, held);
+            }
+            StopReason::StopIntent | StopReason::Destroy => {
+                sockets.iter().for_each(|socket| socket.actor_destroyed());
+            }
+            // The engine keeps the client for whoever is next.
+            StopReason::GoingAway | StopReason::Lost => {
+                sockets.iter().for_each(|socket| socket.forget());
+            }
+        }
+    }
+
+    fn forget_later(&self, actor: ActorRef, held: Vec<Arc<EngineSocket>>) {
+        if held.is_empty() {
+            return;
+        }
+        let leaving = self.sockets.leaving.clone();
+        let clock = self.clock().clone();
+        self.spawn(async move {
+            tokio::select! {
+                () = clock.sleep(HELD_TIME) => {}
+                () = leaving.cancelled() => {}
+            }
+            for socket in held {
+                if socket.generation() <= actor.generation {
+                    socket.forget();
+                }
+            }
+        });
+    }
+}

@@ -1,0 +1,56 @@
+//! A socket's way to its actor.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use greenroom_core::{ActorHandle, ActorRef, ConnHandle, ConnTransport, HibernationId, Lookup};
+use greenroom_error::Result;
+use greenroom_gateway::websocket::SocketHome;
+use tokio_util::sync::CancellationToken;
+
+use super::EngineSocket;
+use crate::shared::Shared;
+use crate::source::Seeker;
+
+/// Where one socket lives: always with the same actor.
+pub(super) struct SocketPlace {
+    pub(super) shared: Arc<Shared>,
+    pub(super) socket: Arc<EngineSocket>,
+}
+
+impl SocketHome for SocketPlace {
+    type Source = Seeker;
+
+    fn seek(&self) -> Seeker {
+        Seeker::of_socket(Arc::clone(&self.shared), self.socket.actor_id)
+    }
+
+    fn live(&self) -> Option<Arc<ActorHandle>> {
+        match self.shared.registry.lookup(&self.socket.actor_id) {
+            Lookup::Active(handle) | Lookup::Stopping(handle, _) => Some(handle),
+            Lookup::Absent | Lookup::Starting => None,
+        }
+    }
+
+    fn hibernation_id(&self) -> HibernationId {
+        self.socket.id
+    }
+
+    /// The engine bounds the sockets of one actor; ours bounds the process.
+    fn enter(&self, actor: ActorRef) -> Result<()> {
+        self.socket.entered(actor.generation);
+        Ok(())
+    }
+
+    fn hold(&self, conn: &ConnHandle, transport: Arc<dyn ConnTransport>) {
+        self.socket.connected(conn, transport);
+    }
+
+    fn poll_began(&self, cx: &mut Context<'_>, generation: u32) -> Poll<()> {
+        self.socket.poll_began(cx, generation)
+    }
+
+    fn leaving(&self) -> &CancellationToken {
+        &self.shared.sockets.leaving
+    }
+}

@@ -1,0 +1,265 @@
+//! One socket, as this process remembers it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures_util::task::AtomicWaker;
+use greenroom_core::{ActorContext, ConnHandle, ConnTransport, HeldSocket, HibernationId};
+use greenroom_error::{Error, code};
+use greenroom_gateway::websocket::{Farewell, Outbox};
+use greenroom_wire::ActorId;
+use parking_lot::Mutex;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::envoy::ToGateway;
+
+/// A socket that the engine opens.
+pub(crate) struct NewSocket {
+    pub(crate) id: HibernationId,
+    /// Path and query inside the actor.
+    pub(crate) path: String,
+    pub(crate) headers: HashMap<String, String>,
+    /// Whether the engine keeps the client while the actor sleeps.
+    pub(crate) is_hibernatable: bool,
+    pub(crate) way: ToGateway,
+}
+
+/// A socket as the engine wants it named when its actor wakes.
+pub(crate) struct KnownSocket {
+    pub(crate) id: HibernationId,
+    /// Index of the last message that arrived here.
+    pub(crate) last_message: u16,
+    pub(crate) path: String,
+    pub(crate) headers: HashMap<String, String>,
+}
+
+/// Something the client did.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Message {
+        data: Bytes,
+        binary: bool,
+        index: u16,
+    },
+    Close {
+        code: u16,
+        reason: String,
+    },
+}
+
+/// What becomes of a socket when its generation ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lasting {
+    /// The next generation begins with it.
+    Hibernates,
+    /// It is closed.
+    Ends,
+}
+
+pub(crate) struct EngineSocket {
+    pub(crate) id: HibernationId,
+    pub(crate) actor_id: ActorId,
+    path: String,
+    headers: HashMap<String, String>,
+    is_hibernatable: bool,
+    outbox: Outbox,
+    way: Mutex<ToGateway>,
+    incoming: mpsc::Sender<Incoming>,
+    last_message: AtomicU16,
+    connection: Mutex<Connection>,
+    /// The newest generation that began with this connection.
+    began: AtomicU32,
+    session: AtomicWaker,
+    /// Fires when this end is to go without a word.
+    gone: CancellationToken,
+}
+
+#[derive(Default)]
+struct Connection {
+    /// The generation that the socket was last handed to.
+    generation: u32,
+    lasting: Option<Lasting>,
+    live: Option<(ConnHandle, Arc<dyn ConnTransport>)>,
+}
+
+impl EngineSocket {
+    pub(super) fn new(
+        actor_id: ActorId,
+        new: NewSocket,
+        outbox: Outbox,
+        incoming: mpsc::Sender<Incoming>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id: new.id,
+            actor_id,
+            path: new.path,
+            headers: new.headers,
+            is_hibernatable: new.is_hibernatable,
+            outbox,
+            way: Mutex::new(new.way),
+            incoming,
+            last_message: AtomicU16::new(0),
+            connection: Mutex::default(),
+            began: AtomicU32::new(0),
+            session: AtomicWaker::new(),
+            gone: CancellationToken::new(),
+        })
+    }
+
+    pub(super) fn headers(&self) -> &HashMap<String, String> {
+        &self.headers
+    }
+
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    pub(super) fn outbox(&self) -> &Outbox {
+        &self.outbox
+    }
+
+    pub(super) fn gone(&self) -> &CancellationToken {
+        &self.gone
+    }
+
+    /// Hands over what the client did. False if it was not taken: the client is
+    /// too far ahead, and its socket is closed for that.
+    pub(crate) fn incoming(&self, incoming: Incoming) -> bool {
+        let (index, is_close) = match &incoming {
+            Incoming::Message { index, .. } => (Some(*index), false),
+            Incoming::Close { .. } => (None, true),
+        };
+        let taken = self.incoming.try_send(incoming).is_ok();
+        if let Some(index) = index.filter(|_| taken) {
+            self.last_message.store(index, Ordering::SeqCst);
+        }
+        if !taken && is_close {
+            self.gone.cancel();
+        } else if !taken {
+            let error = Error::new(&code::CONNECTION_SLOW_CONSUMER);
+            self.outbox.close_with(&error);
+        }
+        taken
+    }
+
+    pub(super) fn send(&self, data: &Bytes, binary: bool) {
+        self.way.lock().send(data, binary);
+    }
+
+    pub(super) fn close(&self, code: u16, reason: String) {
+        self.way.lock().close(code, reason);
+    }
+
+    pub(super) fn set_way(&self, way: ToGateway) {
+        *self.way.lock() = way;
+    }
+
+    /// This process is done with the socket; the client is not told.
+    pub(super) fn forget(&self) {
+        self.gone.cancel();
+    }
+
+    pub(super) fn generation(&self) -> u32 {
+        self.connection.lock().generation
+    }
+
+    pub(super) fn entered(&self, generation: u32) {
+        self.connection.lock().generation = generation;
+    }
+
+    pub(super) fn connected(&self, conn: &ConnHandle, transport: Arc<dyn ConnTransport>) {
+        let mut connection = self.connection.lock();
+        let lasts = self.is_hibernatable && conn.is_hibernatable();
+        connection.lasting = Some(match lasts {
+            true => Lasting::Hibernates,
+            false => Lasting::Ends,
+        });
+        connection.live = Some((conn.clone(), transport));
+    }
+
+    fn hibernates(&self, connection: &Connection) -> bool {
+        connection.lasting == Some(Lasting::Hibernates)
+            && !self.outbox.is_closed()
+            && !self.gone.is_cancelled()
+    }
+
+    pub(super) fn known(&self) -> Option<KnownSocket> {
+        let hibernates = self.hibernates(&self.connection.lock());
+        hibernates.then(|| KnownSocket {
+            id: self.id,
+            last_message: self.last_message.load(Ordering::SeqCst),
+            path: self.path.clone(),
+            headers: self.headers.clone(),
+        })
+    }
+
+    pub(super) fn for_next_generation(&self) -> Option<HeldSocket> {
+        let connection = self.connection.lock();
+        if !self.hibernates(&connection) {
+            return None;
+        }
+        let (conn, transport) = connection.live.as_ref()?;
+        Some(HeldSocket {
+            id: self.id,
+            conn: Some(conn.clone()),
+            transport: Arc::clone(transport),
+        })
+    }
+
+    pub(super) fn generation_began(&self, ctx: &ActorContext) {
+        let mut connection = self.connection.lock();
+        if connection.lasting != Some(Lasting::Hibernates) {
+            return;
+        }
+        let Some((conn, _)) = &mut connection.live else {
+            return;
+        };
+        match ctx.conn(conn.id()) {
+            // From here on its subscriptions are what the client knows.
+            Some(restored) => {
+                *conn = restored;
+                connection.generation = ctx.generation();
+                drop(connection);
+                self.began.store(ctx.generation(), Ordering::SeqCst);
+                self.session.wake();
+            }
+            None => {
+                drop(connection);
+                let error = Error::new(&code::CONNECTION_RESTORE_NOT_FOUND);
+                self.outbox.close_with(&error);
+            }
+        }
+    }
+
+    pub(super) fn poll_began(&self, cx: &mut Context<'_>, generation: u32) -> Poll<()> {
+        self.session.register(cx.waker());
+        match self.began.load(Ordering::SeqCst) > generation {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// The generation is over and the actor sleeps. True if the socket is held for
+    /// the next one.
+    pub(super) fn generation_ended(&self, generation: u32) -> bool {
+        let connection = self.connection.lock();
+        let hibernates = self.hibernates(&connection);
+        let ends = connection.lasting == Some(Lasting::Ends) && connection.generation <= generation;
+        drop(connection);
+        if ends {
+            self.outbox.close_with(&Error::new(&code::ACTOR_STOPPED));
+        }
+        hibernates
+    }
+
+    pub(super) fn actor_destroyed(&self) {
+        match self.connection.lock().lasting {
+            Some(Lasting::Ends) => self.outbox.close_with(&Error::new(&code::ACTOR_STOPPED)),
+            _ => self.outbox.close(Farewell::new(1000, "")),
+        }
+    }
+}

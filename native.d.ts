@@ -341,8 +341,8 @@ export declare class JsNativeDatabase {
   executeValues(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
   /** Runs a script in exact values. */
   scriptValues(sql: string, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
-  /** Runs `[sql, params, sql, params, …]` in one transaction. */
-  batchValues(statements: Array<unknown>, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<Array<JsSqlValues>>
+  /** Runs statements in one transaction. */
+  batchValues(batch: JsSqlBatch, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlBatchResults>
   /** Runs one statement many times in one transaction. */
   repeatValues(runs: JsSqlRuns, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
   /** Opens the result of a query, to be read page by page. */
@@ -391,8 +391,8 @@ export declare class JsSqliteTransaction {
   executeValues(sql: string, params?: Array<unknown> | undefined | null, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
   /** Runs a script in exact values. */
   scriptValues(sql: string, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
-  /** Runs `[sql, params, sql, params, …]`, all of them or none. */
-  batchValues(statements: Array<unknown>, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<Array<JsSqlValues>>
+  /** Runs statements, all of them or none. */
+  batchValues(batch: JsSqlBatch, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlBatchResults>
   /** Runs one statement many times, all of them or none. */
   repeatValues(runs: JsSqlRuns, timeoutMs?: number | undefined | null, signal?: CancellationToken | undefined | null): Promise<JsSqlValues>
   /** Opens the result of a query; it outlives the transaction. */
@@ -1030,6 +1030,33 @@ export interface JsServerlessRequest {
 export interface JsServerlessResponseHead {
   status: number
   headers: Record<string, string>
+}
+
+/** Statements with their values. */
+export interface JsSqlBatch {
+  texts: Array<string>
+  /**
+   * Of each statement two 32-bit numbers in the machine's order: the place of its
+   * text, and how many values are its own.
+   */
+  shape: Uint8Array
+  /** Of all statements, one after the other. */
+  values: Array<unknown>
+}
+
+/** What the statements of a batch gave. */
+export interface JsSqlBatchResults {
+  /** The lists of columns that occur, frozen. */
+  columns: Array<Array<string>>
+  /**
+   * Of each statement four 64-bit floats in the machine's order: the place of its
+   * columns, how many cells are its own, its changes, and the last rowid. That is
+   * NaN if there is none, and infinite if it stands before the cells because no
+   * number holds it exactly.
+   */
+  facts: Uint8Array
+  /** Of all statements, one after the other. */
+  cells: Array<unknown>
 }
 
 export interface JsSqliteBatchStatement {

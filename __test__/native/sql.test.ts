@@ -5,6 +5,7 @@ type Database = InstanceType<typeof native.JsNativeDatabase>;
 
 const int = (intValue: number | bigint) => ({ kind: "int", intValue });
 const text = (textValue: string) => ({ kind: "text", textValue });
+const bytesOf = ({ buffer, byteLength }: Uint8Array | Uint32Array) => new Uint8Array(buffer, 0, byteLength);
 
 /** An actor that runs the given functions, by name, on its context. */
 async function actorWith(actions: Record<string, (ctx: any, arg: any) => unknown>, dataDir = temporaryFolder()) {
@@ -237,8 +238,16 @@ describe("exact values", () => {
       const values = Array.from({ length: 3000 }, (_, index) => [index, `row ${index}`]).flat();
       const runs = await db.repeatValues({ sql: "insert into t values (?, ?)", count: 3000, values });
       expect([runs.changes, runs.lastInsertRowId]).toEqual([3000, 3000]);
-      const batch = await db.batchValues(["select count(*) from t", [], "select max(a) from t where a < ?", [10]]);
-      expect(batch.map((result: any) => result.values)).toEqual([[3000], [9]]);
+      const texts = ["select count(*), 'x' from t", "select max(a) from t where a < ?"];
+      const shape = bytesOf(Uint32Array.of(0, 0, 1, 1, 1, 1));
+      const batch = await db.batchValues({ texts, shape, values: [10, 20] });
+      expect(batch.columns).toEqual([["count(*)", "'x'"], ["max(a)"]]);
+      expect(batch.cells).toEqual([3000, "x", 9, 19]);
+      expect([...new Float64Array(batch.facts.buffer)]).toEqual([
+        ...[0, 2, 1, 3000],
+        ...[1, 1, 1, 3000],
+        ...[1, 1, 1, 3000],
+      ]);
       const cursor = await db.openCursor("select a, b from t");
       expect(cursor.columns()).toEqual(["a", "b"]);
       const seen: unknown[] = [];
@@ -249,6 +258,20 @@ describe("exact values", () => {
       expect(seen).toEqual(values);
     });
   });
+
+  test.each([
+    ["half a pair", Uint32Array.of(0), []],
+    ["a text that is not there", Uint32Array.of(1, 0), []],
+    ["more values than there are", Uint32Array.of(0, 2), [1]],
+    ["fewer values than there are", Uint32Array.of(0, 1), [1, 2]],
+    ["part of a number", Uint8Array.of(0, 0, 0), []],
+  ])("a batch of %s is refused", (_, shape, values) =>
+    withDatabase(async (db) => {
+      const batch = { texts: ["select ?"], shape: bytesOf(shape), values };
+      const error = await failure((async () => db.batchValues(batch))());
+      expect([error.group, error.code]).toEqual(["napi", "invalid_argument"]);
+    }),
+  );
 
   test("a signal or a time-out stops a statement", async () => {
     await withDatabase(async (db) => {

@@ -4,7 +4,6 @@ use std::future::Future;
 
 use greenroom_core::SqlCallOptions;
 use greenroom_error::Result;
-use greenroom_store::SqlStatement;
 use napi::bindgen_prelude::{Env, ToNapiValue};
 
 use super::timeout;
@@ -56,13 +55,13 @@ where
     })
 }
 
-/// Starts one statement whose answer settles the promise from where it comes,
-/// without the way over a worker.
-pub(super) fn start<U>(
+/// Starts statements whose answer settles the promise from where it comes, without
+/// the way over a worker.
+pub(super) fn start<S, U>(
     env: &Env,
     bounds: Bounds<'_>,
-    statement: Result<SqlStatement>,
-    start: impl FnOnce(SqlStatement, SqlCallOptions, Settler<U>),
+    statement: Result<S>,
+    start: impl FnOnce(S, SqlCallOptions, Settler<U>),
 ) -> napi::Result<Promise<U>>
 where
     U: ToNapiValue + Send + 'static,

@@ -7,11 +7,10 @@ use greenroom_store::{DatabaseFigures, ExecuteResult, SqlRuns};
 use napi::bindgen_prelude::{Env, ToNapiValue};
 use napi_derive::napi;
 
+use super::batch::{JsSqlBatch, JsSqlBatchResults};
 use super::calls::{Bounds, call, start, try_call};
 use super::cursor::{FIRST_PAGE_ROWS, JsSqlCursor};
-use super::input::{
-    self, JsBindParam, JsSqlRuns, JsSqliteBatchStatement, SqlParams, SqlStatements, SqlText,
-};
+use super::input::{self, JsBindParam, JsSqlRuns, JsSqliteBatchStatement, SqlParams, SqlText};
 use super::output::{JsQueryResult, JsRunResult, JsSqlValues, NativeExecuteResult};
 use super::timeout;
 use super::transaction::JsSqliteTransaction;
@@ -211,23 +210,26 @@ impl JsNativeDatabase {
         })
     }
 
-    /// Runs `[sql, params, sql, params, …]` in one transaction.
+    /// Runs statements in one transaction.
     #[napi(catch_unwind)]
     pub fn batch_values(
         &self,
         env: Env,
-        #[napi(ts_arg_type = "Array<unknown>")] statements: SqlStatements,
+        batch: JsSqlBatch,
         timeout_ms: Option<f64>,
         signal: Option<&CancellationToken>,
-    ) -> napi::Result<Promise<Vec<JsSqlValues>>> {
+    ) -> napi::Result<Promise<JsSqlBatchResults>> {
         let database = self.sql();
-        call(&env, Bounds(timeout_ms, signal), |options| async move {
-            let results = database.execute_batch(statements.0, options).await?;
-            Ok(results
-                .into_iter()
-                .map(JsSqlValues::from)
-                .collect::<Vec<_>>())
-        })
+        start(
+            &env,
+            Bounds(timeout_ms, signal),
+            batch.into_statements(),
+            |statements, options, settler| {
+                database.execute_batch_then(statements, options, |results| {
+                    settler.settle(results.map(From::from))
+                });
+            },
+        )
     }
 
     /// Runs one statement many times in one transaction.

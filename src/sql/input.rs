@@ -70,7 +70,7 @@ pub struct SqlText(pub(super) String);
 
 /// Values by position, as they are: null, number, bigint, string, `Uint8Array`.
 #[derive(Default)]
-pub struct SqlParams(Vec<SqlValue>);
+pub struct SqlParams(pub(super) Vec<SqlValue>);
 
 impl SqlParams {
     pub(super) fn of(sql: SqlText, params: Option<Self>) -> SqlStatement {
@@ -106,9 +106,6 @@ impl TryFrom<JsSqlRuns> for SqlRuns {
     }
 }
 
-/// Statements with their values: `[sql, params, sql, params, …]`.
-pub struct SqlStatements(pub(super) Vec<SqlStatement>);
-
 /// Makes a type one that only comes from JavaScript, by a function of a scope and a
 /// value.
 macro_rules! from_javascript {
@@ -141,7 +138,6 @@ from_javascript! {
     Integer: "number | bigint", Unknown = integer;
     SqlText: "string", String = Scope::string;
     SqlParams: "Array", Object = params;
-    SqlStatements: "Array", Object = statements;
 }
 
 fn integer<'s>(scope: &Scope<'s>, value: Value<'s>) -> JsResult<Result<i64>> {
@@ -149,24 +145,6 @@ fn integer<'s>(scope: &Scope<'s>, value: Value<'s>) -> JsResult<Result<i64>> {
         Kind::BigInt => exact(scope, value, "intValue"),
         _ => Ok(numbers::truncated_i64(scope.f64(value)?)),
     })
-}
-
-fn statements<'s>(scope: &Scope<'s>, list: Value<'s>) -> JsResult<Vec<SqlStatement>> {
-    let pairs = scope.length(list)? / 2;
-    let mut statements = Vec::<SqlStatement>::with_capacity(pairs as usize);
-    let mut last = scope.null()?;
-    for at in 0..pairs {
-        let text = scope.element(list, at * 2)?;
-        // Most batches repeat one text, which then is read once.
-        let sql = match statements.last() {
-            Some(before) if scope.same(text, last)? => before.sql.clone(),
-            _ => scope.string(text)?,
-        };
-        last = text;
-        let params = params(scope, scope.element(list, at * 2 + 1)?)?;
-        statements.push(SqlStatement::new(sql, params));
-    }
-    Ok(statements)
 }
 
 /// Handles are let go of after so many values.

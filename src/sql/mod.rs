@@ -7,6 +7,7 @@
 //! follows it) takes and gives JavaScript values as they are, exactly: it is the
 //! one of this package's own TypeScript layer.
 
+mod batch;
 mod calls;
 mod cursor;
 mod database;

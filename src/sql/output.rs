@@ -10,7 +10,7 @@ use napi_derive::napi;
 use crate::bridge::{JsResult, Scope, Value, enter};
 
 /// Largest integer that a JavaScript number holds exactly.
-const SAFE_MAX: u64 = (1 << 53) - 1;
+pub(super) const SAFE_MAX: u64 = (1 << 53) - 1;
 
 #[napi(object, object_from_js = false)]
 pub struct JsRunResult {
@@ -200,6 +200,8 @@ macro_rules! to_javascript {
     )*};
 }
 
+pub(super) use to_javascript;
+
 to_javascript! {
     Columns = Scope::texts;
     Lists = lists;
@@ -237,7 +239,7 @@ fn cells<'s>(scope: &Scope<'s>, rows: &Rows) -> JsResult<Value<'s>> {
     Ok(list)
 }
 
-fn exact<'s>(scope: &Scope<'s>, cell: &SqlValue) -> JsResult<Value<'s>> {
+pub(super) fn exact<'s>(scope: &Scope<'s>, cell: &SqlValue) -> JsResult<Value<'s>> {
     match cell {
         SqlValue::Null => scope.null(),
         SqlValue::Integer(value) if value.unsigned_abs() > SAFE_MAX => scope.bigint_i64(*value),

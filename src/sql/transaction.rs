@@ -5,9 +5,10 @@ use greenroom_store::SqlRuns;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
+use super::batch::{JsSqlBatch, JsSqlBatchResults};
 use super::calls::{Bounds, call, start, try_call};
 use super::cursor::{FIRST_PAGE_ROWS, JsSqlCursor};
-use super::input::{self, JsBindParam, JsSqlRuns, SqlParams, SqlStatements, SqlText};
+use super::input::{self, JsBindParam, JsSqlRuns, SqlParams, SqlText};
 use super::output::{JsQueryResult, JsSqlValues, NativeExecuteResult};
 use crate::bridge::{Promise, enter, promise};
 use crate::cancellation_token::CancellationToken;
@@ -111,23 +112,26 @@ impl JsSqliteTransaction {
         })
     }
 
-    /// Runs `[sql, params, sql, params, …]`, all of them or none.
+    /// Runs statements, all of them or none.
     #[napi(catch_unwind)]
     pub fn batch_values(
         &self,
         env: Env,
-        #[napi(ts_arg_type = "Array<unknown>")] statements: SqlStatements,
+        batch: JsSqlBatch,
         timeout_ms: Option<f64>,
         signal: Option<&CancellationToken>,
-    ) -> napi::Result<Promise<Vec<JsSqlValues>>> {
+    ) -> napi::Result<Promise<JsSqlBatchResults>> {
         let tx = self.0.clone();
-        call(&env, Bounds(timeout_ms, signal), |options| async move {
-            let results = tx.execute_batch(statements.0, options).await?;
-            Ok(results
-                .into_iter()
-                .map(JsSqlValues::from)
-                .collect::<Vec<_>>())
-        })
+        start(
+            &env,
+            Bounds(timeout_ms, signal),
+            batch.into_statements(),
+            |statements, options, settler| {
+                tx.execute_batch_then(statements, options, |results| {
+                    settler.settle(results.map(From::from))
+                });
+            },
+        )
     }
 
     /// Runs one statement many times, all of them or none.

@@ -123,9 +123,9 @@ function statementMethods(target: SqliteStatements): StatementMethods {
     },
     executeMany: target.executeMany.bind(target),
     async batch(statements: readonly { sql: string; params?: SqliteBindings }[]) {
-      const results = await target.executeBatch(statements);
-      return results.map(({ columns, rows, changes, lastInsertRowId }) => ({
-        rows: rows.map((row) => toRecord(columns, row)),
+      const results = await target.rawBatch(statements);
+      return results.map(({ columns, values, changes, lastInsertRowId }) => ({
+        rows: toRecords(columns, values),
         changes,
         lastInsertRowId,
       }));

@@ -4,6 +4,7 @@ import { databaseClosed, notInStateTransaction } from "../errors/raised";
 import type { NativeModule } from "../native/registry-types";
 import type { NativeSqlResult, NativeStatements } from "../native/storage-types";
 import type { NativeCancellationToken } from "../native/types";
+import { flatten, unfolded } from "./batch";
 import { bindable, bindParams } from "./bindings";
 import { explain } from "./failure";
 import { toLists } from "./rows";
@@ -99,10 +100,13 @@ export class Statements implements SqliteStatements {
   }
 
   async executeBatch(statements: readonly SqliteBatchStatement[]): Promise<SqliteExecuteResult[]> {
-    const flat: unknown[] = [];
-    for (const { sql, params } of statements) flat.push(sql, bindParams(sql, params) ?? []);
-    const results = await this.#call((ms, token) => this.#full("a batch").batchValues(flat, ms, token));
-    return results.map(listed);
+    return (await this.rawBatch(statements)).map(listed);
+  }
+
+  /** The results of a batch as native code gives single ones. */
+  async rawBatch(statements: readonly SqliteBatchStatement[]): Promise<NativeSqlResult[]> {
+    const batch = flatten(statements);
+    return unfolded(await this.#call((ms, token) => this.#full("a batch").batchValues(batch, ms, token)));
   }
 
   async executeMany(sql: string, rows: Iterable<readonly unknown[]>): Promise<SqliteRunResult> {

@@ -70,6 +70,10 @@ export interface SqliteStatements {
   query(sql: string, params?: SqliteBindings): Promise<SqliteQueryResult>;
   /** All statements in one transaction. */
   executeBatch(statements: readonly SqliteBatchStatement[]): Promise<SqliteExecuteResult[]>;
+  /** The same, each result as {@link raw} gives it. */
+  rawBatch(
+    statements: readonly SqliteBatchStatement[],
+  ): Promise<({ columns: readonly string[]; values: SqlValue[] } & SqliteRunResult)[]>;
   /** One statement, once per row of values, in one transaction. */
   executeMany(sql: string, rows: Iterable<readonly unknown[]>): Promise<SqliteRunResult>;
   /** Reads a result page by page. It shows one state of the database. */

@@ -154,6 +154,27 @@ export interface NativeSqlResult {
   lastInsertRowId: number | bigint | null;
 }
 
+/** Statements with their values, flat. */
+export interface NativeSqlBatch {
+  texts: string[];
+  /** Bytes of a `Uint32Array`: of each statement the place of its text and the number of its values. */
+  shape: Uint8Array;
+  /** Of all statements, one after the other. */
+  values: NativeSqlValue[];
+}
+
+/** What the statements of a batch gave, flat. */
+export interface NativeSqlBatchResults {
+  columns: (readonly string[])[];
+  /**
+   * Bytes of a `Float64Array`: of each statement the place of its columns, the number of
+   * its cells, its changes, and the last rowid. That is NaN if there is none, and
+   * infinite if it stands before the cells.
+   */
+  facts: Uint8Array;
+  cells: NativeSqlValue[];
+}
+
 export interface NativeSqlPage {
   values: NativeSqlValue[];
   done: boolean;
@@ -174,8 +195,11 @@ export interface NativeStatements {
     signal?: NativeCancellationToken,
   ): Promise<NativeSqlResult>;
   scriptValues(sql: string, timeoutMs?: number, signal?: NativeCancellationToken): Promise<NativeSqlResult>;
-  /** `[sql, params, sql, params, …]` */
-  batchValues(statements: unknown[], timeoutMs?: number, signal?: NativeCancellationToken): Promise<NativeSqlResult[]>;
+  batchValues(
+    batch: NativeSqlBatch,
+    timeoutMs?: number,
+    signal?: NativeCancellationToken,
+  ): Promise<NativeSqlBatchResults>;
   repeatValues(
     runs: { sql: string; count: number; values: NativeSqlValue[] },
     timeoutMs?: number,

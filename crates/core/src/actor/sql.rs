@@ -223,6 +223,20 @@ impl ActorSql {
         results.map_err(|error| self.0.attach_to_sql(error))
     }
 
+    /// [`execute_batch`](Self::execute_batch) as [`execute_then`](Self::execute_then).
+    pub fn execute_batch_then(
+        &self,
+        statements: Vec<SqlStatement>,
+        options: SqlCallOptions,
+        reply: impl FnOnce(Result<Vec<ExecuteResult>>) + Send + 'static,
+    ) {
+        let ctx = self.0.clone();
+        self.user()
+            .execute_batch_then(statements, self.guard(options), move |results| {
+                reply(results.map_err(|error| ctx.attach_to_sql(error)));
+            });
+    }
+
     /// Runs one statement once per row of values in one transaction: all runs or
     /// none. The answer has the changes of all and no rows.
     pub async fn execute_runs(

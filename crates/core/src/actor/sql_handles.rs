@@ -64,6 +64,20 @@ impl ActorTransaction {
         results.map_err(|error| self.ctx.attach_to_sql(error))
     }
 
+    /// See [`ActorSql::execute_batch_then`].
+    pub fn execute_batch_then(
+        &self,
+        statements: Vec<SqlStatement>,
+        options: SqlCallOptions,
+        reply: impl FnOnce(Result<Vec<ExecuteResult>>) + Send + 'static,
+    ) {
+        let ctx = self.ctx.clone();
+        self.tx
+            .execute_batch_then(statements, self.guard(options), move |results| {
+                reply(results.map_err(|error| ctx.attach_to_sql(error)));
+            });
+    }
+
     /// See [`ActorSql::execute_runs`]; the transaction stays open.
     pub async fn execute_runs(
         &self,

@@ -97,11 +97,24 @@ impl UserSql {
         statements: Vec<SqlStatement>,
         guard: Option<Guard>,
     ) -> Result<Vec<ExecuteResult>> {
-        self.0
-            .call(Claim::Shared, guard, move |session| {
-                session.runner(false)?.batch(&statements)
-            })
-            .await
+        let (reply, answer) = oneshot::channel();
+        self.execute_batch_then(statements, guard, reply_to(reply));
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// [`execute_batch`](Self::execute_batch) as [`execute_then`](Self::execute_then).
+    pub fn execute_batch_then(
+        &self,
+        statements: Vec<SqlStatement>,
+        guard: Option<Guard>,
+        reply: impl FnOnce(Result<Vec<ExecuteResult>>) + Send + 'static,
+    ) {
+        self.0.statement(
+            Claim::Shared,
+            guard,
+            move |session| session.runner(false)?.batch(&statements),
+            reply,
+        );
     }
 
     /// Runs one statement once per row of values in one transaction: all runs or

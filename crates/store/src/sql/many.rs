@@ -94,11 +94,25 @@ impl Runner<'_> {
     }
 
     fn batch_body(&mut self, statements: &[SqlStatement]) -> Result<Vec<ExecuteResult>> {
+        let mut held = None;
+        let outcome = self.batch_with(&mut held, statements);
+        if let Some(cached) = held {
+            self.statements.put(cached);
+        }
+        outcome
+    }
+
+    /// The statement that ran last stays in `held`: most batches repeat one text.
+    fn batch_with(
+        &mut self,
+        held: &mut Option<CachedStatement>,
+        statements: &[SqlStatement],
+    ) -> Result<Vec<ExecuteResult>> {
         let mut results = Vec::with_capacity(statements.len());
         let mut bytes = 0;
         for (number, statement) in statements.iter().enumerate() {
             let result = self
-                .execute_as("batch", statement)
+                .batch_step(held, statement)
                 .map_err(|error| in_batch(error, number))?;
             check_in_transaction(self, number)?;
             bytes += result.rows.footprint();
@@ -108,6 +122,25 @@ impl Runner<'_> {
             results.push(result);
         }
         Ok(results)
+    }
+
+    fn batch_step(
+        &mut self,
+        held: &mut Option<CachedStatement>,
+        statement: &SqlStatement,
+    ) -> Result<ExecuteResult> {
+        let SqlStatement { sql, params } = statement;
+        self.check_interrupted()?;
+        if held.as_ref().is_none_or(|cached| cached.sql() != sql) {
+            if let Some(cached) = held.take() {
+                self.statements.put(cached);
+            }
+            *held = self.prepared("batch", sql)?;
+        }
+        match held {
+            Some(cached) => self.run("batch", cached, params),
+            None => self.without_statement(params),
+        }
     }
 
     fn repeat_body(&mut self, runs: &SqlRuns) -> Result<ExecuteResult> {

@@ -48,15 +48,7 @@ pub(super) struct Runner<'a> {
 impl Runner<'_> {
     /// Runs exactly one statement.
     pub(super) fn execute(&mut self, statement: &SqlStatement) -> Result<ExecuteResult> {
-        self.execute_as("execute", statement)
-    }
-
-    /// `verb` names the caller's method in the texts of errors.
-    pub(super) fn execute_as(
-        &mut self,
-        verb: &str,
-        statement: &SqlStatement,
-    ) -> Result<ExecuteResult> {
+        let verb = "execute";
         let SqlStatement { sql, params } = statement;
         self.check_interrupted()?;
         let Some(mut cached) = self.prepared(verb, sql)? else {
@@ -68,7 +60,7 @@ impl Runner<'_> {
         outcome
     }
 
-    fn without_statement(&self, params: &[SqlValue]) -> Result<ExecuteResult> {
+    pub(super) fn without_statement(&self, params: &[SqlValue]) -> Result<ExecuteResult> {
         check_params(params, 0)?;
         Ok(ExecuteResult {
             changes: self.counters.changes,
@@ -76,7 +68,8 @@ impl Runner<'_> {
         })
     }
 
-    /// The statement of `sql`; `None` if it has none.
+    /// The statement of `sql`; `None` if it has none. `verb` names the caller's method
+    /// in the texts of errors.
     pub(super) fn prepared(&mut self, verb: &str, sql: &str) -> Result<Option<CachedStatement>> {
         if let Some(cached) = self.statements.take(sql) {
             return Ok(Some(cached));

@@ -134,14 +134,24 @@ impl SqlTransaction {
         statements: Vec<SqlStatement>,
         guard: Option<Guard>,
     ) -> Result<Vec<ExecuteResult>> {
-        let claim = Claim::Inside(Arc::clone(&self.0.tx));
-        self.0
-            .user
-            .0
-            .call(claim, guard, move |session| {
-                session.runner(true)?.batch(&statements)
-            })
-            .await
+        let (reply, answer) = oneshot::channel();
+        self.execute_batch_then(statements, guard, reply_to(reply));
+        answer.await.unwrap_or_else(|_| Err(closed()))
+    }
+
+    /// See [`UserSql::execute_batch_then`].
+    pub fn execute_batch_then(
+        &self,
+        statements: Vec<SqlStatement>,
+        guard: Option<Guard>,
+        reply: impl FnOnce(Result<Vec<ExecuteResult>>) + Send + 'static,
+    ) {
+        self.0.user.0.statement(
+            Claim::Inside(Arc::clone(&self.0.tx)),
+            guard,
+            move |session| session.runner(true)?.batch(&statements),
+            reply,
+        );
     }
 
     /// See [`UserSql::execute_runs`]; the transaction stays open.

@@ -80,7 +80,7 @@ export function table(summaries) {
   return [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
-function conditions(command) {
+export function conditions(command) {
   const date = new Date().toISOString().slice(0, 10);
   const processors = cpus();
   return `Measured on ${date} with \`${command}\`: Node.js ${process.versions.node}, ${process.platform}-${process.arch}, ${processors.length} × ${processors[0].model.trim()}, ${Math.round(totalmem() / 2 ** 30)} GB.`;

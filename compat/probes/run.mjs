@@ -1,0 +1,38 @@
+// Runs probes against a program and gathers their answers.
+
+import actions from "./actions.mjs";
+import data from "./data.mjs";
+import { err, scrubbed, toolbox } from "./toolbox.mjs";
+
+export const SUBJECTS = { actions, data };
+export const ENCODINGS = ["bare", "json"];
+
+/** How long a probe may take; one that takes longer has that as its answer. */
+const PATIENCE = 30_000;
+
+/** Gives each probe's answer as it comes: `answer(subject, name, value)`, `inFlight` at a time. */
+export async function runProbes({ endpoint, encoding, inFlight, wanted = () => true }, answer) {
+  const tools = toolbox(endpoint, encoding);
+  const left = Object.entries(SUBJECTS)
+    .flatMap(([subject, probes]) => Object.entries(probes).map(([name, probe]) => ({ subject, name, probe })))
+    .filter(({ name }) => wanted(name));
+  const worker = async () => {
+    for (let next = left.shift(); next; next = left.shift()) {
+      answer(next.subject, next.name, scrubbed(await bounded(next.probe(tools))));
+    }
+  };
+  await Promise.all(Array.from({ length: inFlight }, worker));
+  await tools.dispose();
+}
+
+async function bounded(promise) {
+  let timer;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, PATIENCE, { error: ["probe", "timed_out"] });
+  });
+  try {
+    return await Promise.race([promise.catch(err), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

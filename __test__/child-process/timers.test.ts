@@ -83,6 +83,16 @@ describe("after kill -9", () => {
     await second.kill();
   });
 
+  test.each(["die", "sleep"])("a message whose lease had run out wakes its actor after its %s", async (how) => {
+    const dataDir = temporaryFolder();
+    const first = start("workLong", dataDir, how);
+    await Promise.race([first.ended, first.ready()]);
+    await first.kill();
+    const second = start("open", dataDir);
+    await second.until((lines) => lines.includes("worked slow 2"));
+    await second.kill();
+  });
+
   test("a message that was taken and not completed is delivered again", async () => {
     const dataDir = temporaryFolder();
     const first = start("take", dataDir);

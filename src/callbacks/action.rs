@@ -103,8 +103,8 @@ impl ActionParts {
             }
             None => scope.null()?,
         };
-        let fire = match self.fire {
-            Some(fire) => fire_object(scope, &fire)?,
+        let fire = match &self.fire {
+            Some(fire) => fire_object(scope, fire)?,
             None => scope.undefined()?,
         };
         let payload = [
@@ -114,7 +114,11 @@ impl ActionParts {
             fire,
         ];
         let context = self.caller.map_or(0.0, |caller| caller.number(scope));
-        scope.invoke_action(id, &self.action, payload, context)
+        let called = scope.invoke_action(id, &self.action, payload, context);
+        // User code has run up to its first pause, and not before: now the next
+        // schedule may be claimed.
+        drop(self.fire);
+        called
     }
 }
 

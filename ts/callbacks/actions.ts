@@ -4,7 +4,7 @@ import { ActorRuntime } from "../context/runtime";
 import type { ScheduledFireInfo } from "../context/service-types";
 import type { ActorServices } from "../context/services";
 import type { CompiledAction } from "../define/actions";
-import { validate } from "../define/schema";
+import { validateSoon } from "../define/schema";
 import { ActorError } from "../errors/actor-error";
 import type { NativeCancellationToken, NativeConn, NativeContext } from "../native/types";
 import type { Handler } from "./factory";
@@ -40,7 +40,10 @@ async function runAction(services: ActorServices, action: CompiledAction, payloa
     // Read late: native code makes the token when the property is read.
     cancelToken: () => payload.cancelToken,
   });
-  const args = await validArgs(action, decodeArgs(services, payload.args));
+  // No pause where none is needed: a scheduled action has begun, as far as native
+  // code can tell, when this function pauses for the first time.
+  const checked = validArgs(action, decodeArgs(services, payload.args));
+  const args = checked instanceof Promise ? await checked : checked;
   if (payload.scheduledFire !== undefined) args.push(fireInfo(payload.scheduledFire));
   try {
     const output: unknown = await action.run(c, ...args);
@@ -69,9 +72,13 @@ function decodeArgs(services: ActorServices, bytes: Uint8Array): unknown[] {
   return Array.isArray(args) ? args : [args];
 }
 
-async function validArgs(action: CompiledAction, args: unknown[]): Promise<unknown[]> {
+function validArgs(action: CompiledAction, args: unknown[]): unknown[] | Promise<unknown[]> {
   if (action.input === undefined) return args;
-  const checked = await validate(action.input, args, "actor", `Input of action '${action.name}'`);
+  const checked = validateSoon(action.input, args, "actor", `Input of action '${action.name}'`);
+  return checked instanceof Promise ? checked.then((args) => listOf(action, args)) : listOf(action, checked);
+}
+
+function listOf(action: CompiledAction, checked: unknown): unknown[] {
   if (Array.isArray(checked)) return checked;
   throw new ActorError("config", "invalid_definition", `actionInputSchemas.${action.name} must yield an array`);
 }

@@ -174,6 +174,13 @@ export async function validate(
   return accepted(await schema["~standard"].validate(value), group, subject);
 }
 
+/** @internal As {@link validate}, at once if the validator is synchronous. */
+export function validateSoon(schema: StandardSchema, value: unknown, group: string, subject: string): unknown {
+  const result = schema["~standard"].validate(value);
+  if ("then" in result) return Promise.resolve(result).then((result) => accepted(result, group, subject));
+  return accepted(result, group, subject);
+}
+
 /** @internal As {@link validate} where nobody can wait, as in `broadcast`. */
 export function validateNow(
   schema: StandardSchema | undefined,

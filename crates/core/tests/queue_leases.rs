@@ -137,3 +137,74 @@ async fn the_host_hears_of_a_lease_only_if_it_would_ring_too_late() {
     assert_eq!(world.asked.try_recv().ok(), Some(first));
     assert_eq!(world.asked.try_recv().ok(), None, "it rings early enough");
 }
+
+/// What the host rings for after everything it was told.
+fn rings_at(world: &mut World, mut known: Option<i64>) -> Option<i64> {
+    while let Ok(asked) = world.asked.try_recv() {
+        if let Asked::Alarm(at) = asked {
+            known = at;
+        }
+    }
+    known
+}
+
+#[tokio::test]
+async fn a_lease_that_ran_out_wakes_the_next_generation_however_this_one_ends() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    send(&ctx, "jobs").await;
+    let held = take(&ctx, keep(receive(&[], 1))).await;
+    let due = world.clock.now_ms() + 10_000;
+    world.advance(12 * SECOND).await;
+    world
+        .registry
+        .fire_alarm(world.actor())
+        .await
+        .expect("rings");
+    ctx.alarms_settled().await;
+    assert_eq!(rings_at(&mut world, None), Some(due), "it may die now");
+    world.stop(StopReason::GoingAway).await.expect("stop");
+    assert_eq!(rings_at(&mut world, Some(due)), Some(due), "or sleep");
+    drop(held);
+    // Nobody takes the message: having woken its actor once, it lets it rest.
+    world.start().await.expect("wake");
+    world.stop(StopReason::GoingAway).await.expect("stop");
+    assert_eq!(rings_at(&mut world, Some(due)), None);
+}
+
+#[tokio::test]
+async fn a_redelivery_to_come_outlasts_another_that_has_passed_and_a_wake_that_touches_no_queue() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    send(&ctx, "jobs").await;
+    send(&ctx, "jobs").await;
+    let both = take(&ctx, keep(receive(&[], 2))).await;
+    let pause = Some(Duration::from_secs(60));
+    both[1].retry(pause, None).await.expect("retry");
+    let later = world.clock.now_ms() + 60_000;
+    world.advance(12 * SECOND).await;
+    world.stop(StopReason::GoingAway).await.expect("stop");
+    world.start().await.expect("wake");
+    world.stop(StopReason::GoingAway).await.expect("stop");
+    assert_eq!(rings_at(&mut world, None), Some(later));
+}
+
+#[tokio::test]
+async fn ending_a_delivery_that_another_has_overtaken_is_an_error_even_when_the_message_is_gone() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    for end in [0, 1, 2] {
+        send(&ctx, "jobs").await;
+        let stale = take(&ctx, keep(receive(&[], 1))).await.remove(0);
+        world.advance(11 * SECOND).await;
+        let second = take(&ctx, keep(receive(&[], 1))).await.remove(0);
+        second.complete(None).await.expect("complete");
+        let ended = match end {
+            0 => stale.complete(None).await,
+            1 => stale.retry(None, None).await,
+            _ => stale.fail("late".into()).await,
+        };
+        let error = ended.expect_err("lost");
+        assert!(error.is(&code::QUEUE_LEASE_LOST), "{error}");
+    }
+}

@@ -150,7 +150,7 @@ codes! {
     QUEUE_COMPLETION_WAITER_CONFLICT = row("queue", "completion_waiter_conflict", "Queue completion waiter is already registered for message {message_id}.").http(400);
     QUEUE_COMPLETION_WAITER_DROPPED = row("queue", "completion_waiter_dropped", "Queue completion waiter dropped before response").http(400);
     QUEUE_NOT_LEASED = row("queue", "not_leased", "Messages of queue '{name}' are not leased.").public(400, 400);
-    QUEUE_LEASE_LOST = row("queue", "lease_lost", "Queue message {message_id} was delivered again, as attempt {attempt}.").public(400, 400);
+    QUEUE_LEASE_LOST = row("queue", "lease_lost", "Queue message {message_id} is held by nobody or by delivery {attempt}.").public(400, 400);
     QUEUE_DEAD_LETTERED = row("queue", "dead_lettered", "Queue message {message_id} of '{name}' was given up after {attempts} attempts: {reason}").public(400, 400);
     QUEUE_INVALID_MESSAGE_KEY = row("queue", "invalid_message_key", "Queue message key is invalid: {reason}").http(400);
 

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::failure::{SqlResult, invalid_data};
 use crate::tables::conns::{self, ConnRow};
-use crate::tables::{meta, schedule_events, schedule_history};
+use crate::tables::{meta, queue_leases, schedule_events, schedule_history};
 
 /// The stored side of an actor at its start.
 #[derive(Debug, Default, PartialEq)]
@@ -21,6 +21,8 @@ pub struct Startup {
     pub inspector_token: Option<String>,
     /// The earliest due time of all schedules, Unix milliseconds.
     pub next_schedule: Option<i64>,
+    /// Messages of its queue may be hidden for a time.
+    pub has_leases: bool,
     /// A recurring schedule was firing when the generation before ended.
     pub interrupted_fires: bool,
     /// Hibernatable connections, by id.
@@ -90,6 +92,7 @@ pub(crate) fn read(conn: &Connection) -> Result<Startup> {
             .map_or(Ok(None), meta::decode_run_wake)?,
         inspector_token: row.get(3).sql(doing)?,
         next_schedule: schedule_events::next_trigger(conn)?,
+        has_leases: queue_leases::exists(conn)?,
         interrupted_fires: schedule_history::any_running(conn)?,
         conns: conns::list(conn)?,
     })

@@ -43,8 +43,14 @@ impl ActorTask {
             self.ctx.recover_interrupted_fires().await;
         }
         self.ctx.load_run_wake(startup.run_wake_at);
+        let now = self.ctx.clock().now_ms();
+        let redelivery = match startup.has_leases {
+            true => self.ctx.sql().next_redelivery(now).await?,
+            false => None,
+        };
+        self.ctx.begin_generation_at(now);
         self.ctx
-            .load_alarm(startup.last_pushed_alarm, startup.next_schedule)
+            .load_alarm(startup.last_pushed_alarm, startup.next_schedule, redelivery)
             .await;
         let (is_new, snapshot) = match startup.snapshot {
             Some(snapshot) => {

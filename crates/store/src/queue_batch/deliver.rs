@@ -2,7 +2,7 @@
 
 use greenroom_error::Result;
 
-use super::{Batch, Buried, QueueWritten, TakenMessage};
+use super::{Batch, Buried, QueueWritten, TakenMessage, gone};
 use crate::tables::dead_letters::{self, DeadLetter};
 use crate::tables::queue_leases::{self, Lease};
 use crate::tables::{queue, queue::QueueRow};
@@ -43,7 +43,7 @@ impl Batch<'_> {
         reason: Option<String>,
     ) -> Result<QueueWritten> {
         let Some(name) = queue::name_of(self.conn, id)? else {
-            return Ok(QueueWritten::Missing);
+            return Ok(gone(Some(attempt)));
         };
         if let Some(lost) = self.lost_lease(id, attempt)? {
             return Ok(lost);
@@ -65,7 +65,7 @@ impl Batch<'_> {
 
     pub(super) fn fail(&mut self, id: u64, attempt: u32, reason: String) -> Result<QueueWritten> {
         let Some(name) = queue::name_of(self.conn, id)? else {
-            return Ok(QueueWritten::Missing);
+            return Ok(gone(Some(attempt)));
         };
         if let Some(lost) = self.lost_lease(id, attempt)? {
             return Ok(lost);

@@ -29,6 +29,18 @@ impl Database {
         self.write(move |conn| run(conn, batch)).await
     }
 
+    /// When the next message that is hidden at `now` becomes visible.
+    pub async fn next_redelivery(&self, now: i64) -> Result<Option<i64>> {
+        self.read(move |conn| {
+            if queue_leases::exists(conn)? {
+                queue_leases::next_visible_at(conn, now)
+            } else {
+                Ok(None)
+            }
+        })
+        .await
+    }
+
     /// Id, name and time of every message, in order.
     pub async fn queue_heads(&self) -> Result<Vec<QueueHead>> {
         self.read(queue::heads).await
@@ -89,15 +101,18 @@ fn run(conn: &Connection, batch: QueueBatch) -> Result<QueueOutcome> {
     if work.ledger.next_id != first_id {
         runtime::set_queue_next_id(conn, work.ledger.next_id)?;
     }
-    let next_redelivery = if work.ledger.leases {
-        queue_leases::next_visible_at(conn, batch.now)?
-    } else {
-        None
-    };
+    let (mut next_redelivery, mut wake_at) = (None, None);
+    if work.ledger.leases {
+        next_redelivery = queue_leases::next_visible_at(conn, batch.now)?;
+        // A clock that was set back must hide no lease of this generation.
+        let since = batch.since.min(batch.now);
+        wake_at = queue_leases::next_visible_at(conn, since)?;
+    }
     Ok(QueueOutcome {
         written,
         ledger: work.ledger,
         next_redelivery,
+        wake_at,
     })
 }
 
@@ -175,7 +190,7 @@ impl Batch<'_> {
         attempt: Option<u32>,
     ) -> Result<QueueWritten> {
         let Some(name) = queue::name_of(self.conn, id)? else {
-            return Ok(QueueWritten::Missing);
+            return Ok(gone(attempt));
         };
         if expected_name.is_some_and(|expected| expected != name) {
             return Ok(QueueWritten::OtherName { actual_name: name });
@@ -197,6 +212,14 @@ impl Batch<'_> {
         self.ledger.len = 0;
         Ok(QueueWritten::Reset)
     }
+}
+
+/// The answer to whoever ends the delivery of a message that is there no more:
+/// under a lease, another delivery has decided what becomes of it.
+fn gone(attempt: Option<u32>) -> QueueWritten {
+    attempt.map_or(QueueWritten::Missing, |attempt| QueueWritten::LeaseLost {
+        attempt,
+    })
 }
 
 fn stats(conn: &Connection, name: Option<&str>, now: i64) -> Result<QueueStats> {

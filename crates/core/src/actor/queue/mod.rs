@@ -15,7 +15,7 @@ mod waiting;
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -52,6 +52,8 @@ pub(crate) struct QueueRoom {
     len: AtomicU64,
     /// Leases of earlier generations have been ended.
     leases_ended: AtomicBool,
+    /// When the generation began, Unix milliseconds.
+    since: AtomicI64,
     deliveries: Arc<Deliveries>,
     receivers: ReceiverLine,
     cut_off: CutOff,
@@ -97,6 +99,7 @@ impl QueueRoom {
             ledger: Mutex::default(),
             len: AtomicU64::new(0),
             leases_ended: AtomicBool::new(false),
+            since: AtomicI64::new(0),
             deliveries: Arc::new(deliveries.collect()),
             receivers: ReceiverLine::default(),
             cut_off: CutOff::default(),
@@ -255,6 +258,11 @@ impl ActorContext {
         completed.result().await
     }
 
+    /// What is visible by now has woken this generation, if it was to wake one.
+    pub(crate) fn begin_generation_at(&self, now: i64) {
+        self.0.queue.since.store(now, Ordering::SeqCst);
+    }
+
     /// Answers the sender of a message, if one waits.
     fn answer_sender(&self, id: u64, answer: Answer) {
         if let Some(sender) = self.0.queue.answers.lock().remove(&id) {
@@ -343,12 +351,14 @@ impl ActorContext {
             max_len: u64::from(self.config().max_queue_size),
             deliveries: Arc::clone(&room.deliveries),
             now: self.clock().now_ms(),
+            since: room.since.load(Ordering::SeqCst),
         };
         let outcome = self.sql().queue_write(batch).await?;
         room.leases_ended.store(true, Ordering::SeqCst);
         room.len.store(outcome.ledger.len, Ordering::SeqCst);
         *room.ledger.lock() = Some(outcome.ledger);
-        self.note_redelivery(outcome.next_redelivery).await;
+        self.note_redelivery(outcome.next_redelivery);
+        self.redelivery_changed(outcome.wake_at).await;
         self.changed_for_inspectors(|revisions| &mut revisions.queue);
         Ok(outcome.written)
     }

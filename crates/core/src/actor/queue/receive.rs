@@ -168,17 +168,13 @@ impl ActorContext {
         }
     }
 
-    /// Notes when the next hidden message becomes visible, for those who wait and
-    /// for the alarm.
-    pub(super) async fn note_redelivery(&self, at: Option<i64>) {
-        let changed = self.0.queue.redelivery.send_if_modified(|known| {
+    /// Notes when the next hidden message becomes visible, for those who wait.
+    pub(super) fn note_redelivery(&self, at: Option<i64>) {
+        self.0.queue.redelivery.send_if_modified(|known| {
             let changed = *known != at;
             *known = at;
             changed
         });
-        if changed {
-            self.redelivery_changed(at).await;
-        }
     }
 
     /// At the end of a generation: a message that a receiver was about to get when

@@ -35,7 +35,8 @@ pub(crate) struct AlarmSources {
     pub schedule: Option<i64>,
     /// Asked for directly; only wakes.
     pub direct: Option<i64>,
-    /// The next redelivery of a leased message; only wakes.
+    /// The first redelivery of a leased message that nobody has taken, which may
+    /// have passed: it only wakes, and this generation may end at any time.
     pub redelivery: Option<i64>,
 }
 
@@ -62,14 +63,21 @@ impl Default for Pushed {
 
 impl ActorContext {
     /// Takes over what the database knows, before the generation starts.
-    pub(crate) async fn load_alarm(&self, stored: Option<i64>, next_schedule: Option<i64>) {
+    pub(crate) async fn load_alarm(
+        &self,
+        stored: Option<i64>,
+        next_schedule: Option<i64>,
+        redelivery: Option<i64>,
+    ) {
         let known = (stored != Some(UNKNOWN)).then_some(stored);
         *self.0.schedule.pushed.lock().await = Pushed {
             acknowledged: known,
             stored: known,
             closed: false,
         };
-        self.0.schedule.sources.lock().schedule = next_schedule;
+        let mut sources = self.0.schedule.sources.lock();
+        sources.schedule = next_schedule;
+        sources.redelivery = redelivery;
     }
 
     /// Asks for a wake-up at a time (Unix milliseconds), or takes that back; the
@@ -135,7 +143,10 @@ impl ActorContext {
     /// earlier times only: these move with every message, and ringing early harms
     /// nobody.
     pub(crate) async fn redelivery_changed(&self, at: Option<i64>) {
-        self.0.schedule.sources.lock().redelivery = at;
+        let before = std::mem::replace(&mut self.0.schedule.sources.lock().redelivery, at);
+        if before == at {
+            return;
+        }
         let Some(wanted) = self.wanted_alarm() else {
             return;
         };
@@ -148,11 +159,10 @@ impl ActorContext {
         }
     }
 
-    /// Forgets wishes that only asked to be woken by now.
-    pub(super) fn drop_passed_wakes(&self, now: i64) {
+    /// Forgets the wish to be woken by now.
+    pub(super) fn drop_passed_wake(&self, now: i64) {
         let mut sources = self.0.schedule.sources.lock();
         sources.direct = sources.direct.filter(|at| *at > now);
-        sources.redelivery = sources.redelivery.filter(|at| *at > now);
     }
 
     /// Tells the host in the background, again until it has heard.

@@ -102,7 +102,7 @@ impl ActorContext {
         let now = self.clock().now_ms();
         let run_wake = self.take_due_run_wake(now).await?;
         let claimed = self.claim_due(now, running).await;
-        self.drop_passed_wakes(now);
+        self.drop_passed_wake(now);
         self.sync_alarm_soon();
         if let Some(wake) = run_wake {
             let carried_out = match claimed {

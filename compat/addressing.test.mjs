@@ -68,6 +68,20 @@ inEachEncoding("addressing", ({ client, key }) => {
     }
   });
 
+  test("calls part a key at its commas, and resolve does not: the published client speaks of two actors", async () => {
+    const [name] = key();
+    const parts = [name, "a/b", "", "x,y"];
+    const handle = client().counter.getOrCreate(parts);
+    assert.deepEqual(await handle.key(), [name, "a/b", "", "x", "y"]);
+    const called = await handle.id();
+    const resolved = await handle.resolve();
+    assert.notEqual(resolved, called);
+    const whole = client().counter.getForId(resolved);
+    assert.deepEqual(await whole.key(), parts);
+    const answer = await whole.fetch("/");
+    assert.equal(answer.headers.get("x-rivet-actor-key"), `${name}/a\\/b/\\0/x,y`);
+  });
+
   test("the same key under two names is two actors", async () => {
     const same = key();
     const counter = await client().counter.getOrCreate(same).resolve();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as delay } from "node:timers/promises";
-import { inEachEncoding } from "./lib/suite.mjs";
+import { inEachEncoding, rejection } from "./lib/suite.mjs";
 
 inEachEncoding("queues", ({ client, key }) => {
   test("a message that is waited for brings its answer back", async () => {
@@ -33,6 +33,17 @@ inEachEncoding("queues", ({ client, key }) => {
     await delay(600);
     const sent = await handle.send("jobs", 2, { wait: true, timeout: 10_000 });
     assert.deepEqual(sent.response, { echo: 2 });
+  });
+
+  test("a full queue and a message that is too large are refused, and what was taken stays", async () => {
+    const handle = client().pigeonhole.getOrCreate(key());
+    const large = await rejection(handle.send("letters", "x".repeat(2_000)), "queue", "message_too_large");
+    assert.equal(large.metadata.limit, 1_024);
+    assert.ok(large.metadata.size > 2_000);
+    await handle.send("letters", 1);
+    await handle.send("letters", 2);
+    const full = await rejection(handle.send("letters", 3), "queue", "full");
+    assert.deepEqual(full.metadata, { limit: 2 });
   });
 
   test("a queue that is not declared drops what it gets, and one that is guarded refuses", async () => {

@@ -233,4 +233,14 @@ inEachEncoding("raw traffic", ({ client, key, url }) => {
       ["http://o.p", "true", "x-probe", "86400"],
     );
   });
+
+  test("a page of another origin may read what an actor answers", async () => {
+    const [name] = key();
+    const query = `rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default&rvt-crash-policy=sleep&rvt-key=${name}`;
+    const answer = await fetch(`${url()}/gateway/raw/request/stats?${query}`, { headers: { origin: "http://o.p" } });
+    assert.equal(answer.status, 200);
+    const header = (kind) => answer.headers.get(`access-control-${kind}`);
+    assert.deepEqual([header("allow-origin"), header("allow-credentials")], ["http://o.p", "true"]);
+    await answer.arrayBuffer();
+  });
 });

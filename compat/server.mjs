@@ -102,7 +102,13 @@ const mailbox = actor({
   },
 });
 
-const registry = setup({ use: { counter, echo, trouble, impatient, born, mailbox, ...socketActors } });
+// Holds two small messages, and nobody takes them out.
+const pigeonhole = actor({
+  queues: { letters: queue() },
+  options: { maxQueueSize: 2, maxQueueMessageSize: 1_024 },
+});
+
+const registry = setup({ use: { counter, echo, trouble, impatient, born, mailbox, pigeonhole, ...socketActors } });
 const { url } = await registry.listen({
   port: Number(process.argv[3] ?? 0),
   host: "127.0.0.1",

@@ -16,6 +16,7 @@ const RETRYABLE: ReadonlySet<string> = new Set([
   "actor/stopped",
   "actor/destroyed_while_waiting_for_ready",
   "connection/slow_consumer",
+  "engine/unreachable",
   "sqlite/transaction_queue_full",
   "ws/going_away",
   "guard/actor_ready_timeout",

@@ -32,6 +32,7 @@ const save = {
   unit: "/s",
   baseline: "bare rusqlite commit in a loop (WAL, FULL)",
   atLeast: 0.8,
+  warmUp: 2,
   prepare: () => prepare("save"),
   finish,
   async round(state) {

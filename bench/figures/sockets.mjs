@@ -28,6 +28,7 @@ export default [
     baseline: "bare `ws` echo server",
     ratio: "subject",
     atLeast: 0.5,
+    warmUp: 2,
     prepare,
     finish,
     async round({ subject, bare }) {

@@ -139,6 +139,7 @@ const batch = figureOf({
   title: `Batch of ${PER_BATCH} inserts in one call, durable`,
   baseline: "the same in bare rusqlite",
   atLeast: 0.8,
+  warmUp: 2,
   async round({ folder, ours, native }) {
     const statements = Array.from({ length: PER_BATCH }, (_, index) => ({
       sql: INSERT,

@@ -201,7 +201,10 @@ impl QueueModel {
     fn next_in_hand(&mut self) -> Option<(QueueMessage, bool)> {
         let message = self.in_hand.pop_front()?;
         let row = self.rows.get(&message.id());
-        let ours = row.is_none_or(|row| message.attempt().is_none_or(|a| a == row.attempt));
+        // Under a lease, whoever took the message away has ended this delivery.
+        let ours = message
+            .attempt()
+            .is_none_or(|attempt| row.is_some_and(|row| row.attempt == attempt));
         Some((message, ours))
     }
 

@@ -5,25 +5,12 @@ mod fixture;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use fixture::{Asked, World, settle};
+use fixture::schedules::{action, awake};
+use fixture::{Asked, settle};
 use greenroom_core::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 const HOUR: Duration = Duration::from_secs(3_600);
-
-fn awake() -> World {
-    World::with_config(ActorConfig {
-        no_sleep: true,
-        ..ActorConfig::default()
-    })
-}
-
-fn action(name: &str) -> ScheduledCall {
-    ScheduledCall {
-        action: name.to_owned(),
-        ..ScheduledCall::default()
-    }
-}
 
 #[tokio::test]
 async fn the_host_hears_of_each_alarm_once_and_keeps_it_over_sleep() {

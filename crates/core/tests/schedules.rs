@@ -4,7 +4,7 @@ mod fixture;
 
 use std::time::Duration;
 
-use bytes::Bytes;
+use fixture::schedules::{action, awake};
 use fixture::{Asked, Fired, World, ask, settle};
 use greenroom_core::*;
 use greenroom_error::{Result, code};
@@ -15,22 +15,6 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const DAY_MS: i64 = 86_400_000;
 /// 1 January 2026, midnight UTC.
 const NEW_YEAR: i64 = 1_767_225_600_000;
-
-fn awake() -> World {
-    World::with_config(ActorConfig {
-        no_sleep: true,
-        max_schedules: 20_000,
-        ..ActorConfig::default()
-    })
-}
-
-fn action(name: &str) -> ScheduledCall {
-    ScheduledCall {
-        action: name.to_owned(),
-        args: Bytes::from_static(b"\x80"),
-        ..ScheduledCall::default()
-    }
-}
 
 fn job(name: &str, action_name: &str) -> NewJob {
     NewJob {

@@ -6,27 +6,11 @@ mod fixture;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
+use fixture::schedules::{action, awake};
 use fixture::{World, settle};
 use greenroom_core::*;
 
 const SECOND: Duration = Duration::from_secs(1);
-
-fn awake() -> World {
-    World::with_config(ActorConfig {
-        no_sleep: true,
-        max_schedules: 20_000,
-        ..ActorConfig::default()
-    })
-}
-
-fn action(name: &str) -> ScheduledCall {
-    ScheduledCall {
-        action: name.to_owned(),
-        args: Bytes::from_static(b"\x80"),
-        ..ScheduledCall::default()
-    }
-}
 
 /// Twenty that are due together; the third has been called and not begun.
 async fn twenty_of_which_the_third_is_about_to_begin(world: &mut World) -> Arc<ActorHandle> {

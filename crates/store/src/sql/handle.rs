@@ -43,6 +43,15 @@ pub(super) fn reply_to<T: Send + 'static>(
     move |outcome| drop(sender.send(outcome))
 }
 
+/// Asks, and resolves with the answer; without one the database is gone.
+pub(super) fn answered<T>(
+    ask: impl FnOnce(oneshot::Sender<Result<T>>),
+) -> impl Future<Output = Result<T>> {
+    let (reply, answer) = oneshot::channel();
+    ask(reply);
+    async move { answer.await.unwrap_or_else(|_| Err(closed())) }
+}
+
 impl UserSql {
     pub(crate) fn new(slot: Arc<Slot>) -> Self {
         Self(Arc::new(Inner {
@@ -59,9 +68,7 @@ impl UserSql {
         statement: SqlStatement,
         guard: Option<Guard>,
     ) -> Result<ExecuteResult> {
-        let (reply, answer) = oneshot::channel();
-        self.execute_then(statement, guard, reply_to(reply));
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        answered(|reply| self.execute_then(statement, guard, reply_to(reply))).await
     }
 
     /// [`execute`](Self::execute) for callers that have a better way home than a
@@ -97,9 +104,7 @@ impl UserSql {
         statements: Vec<SqlStatement>,
         guard: Option<Guard>,
     ) -> Result<Vec<ExecuteResult>> {
-        let (reply, answer) = oneshot::channel();
-        self.execute_batch_then(statements, guard, reply_to(reply));
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        answered(|reply| self.execute_batch_then(statements, guard, reply_to(reply))).await
     }
 
     /// [`execute_batch`](Self::execute_batch) as [`execute_then`](Self::execute_then).
@@ -291,9 +296,7 @@ impl Inner {
         T: Send + 'static,
         W: FnOnce(&mut Session<'_>) -> Result<T> + Send + 'static,
     {
-        let (reply, answer) = oneshot::channel();
-        self.statement(claim, guard, work, reply_to(reply));
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        answered(|reply| self.statement(claim, guard, work, reply_to(reply))).await
     }
 
     fn check_open(&self) -> Result<()> {

@@ -9,15 +9,13 @@ use std::time::Duration;
 
 use greenroom_error::{Error, Result, code};
 use serde_json::json;
-use tokio::sync::oneshot;
 
 use super::coordinator::{Claim, Phase, Tx};
 use super::cursor::{GuardSource, Page};
-use super::handle::{Inner, UserSql, reply_to};
+use super::handle::{Inner, UserSql, answered, reply_to};
 use super::result_set::SqlCursor;
 use super::value::{ExecuteResult, QueryResult, SqlRuns, SqlStatement};
 use super::watch::Guard;
-use crate::failure::closed;
 use crate::save::SaveBatch;
 
 /// Longest name of a transaction, in bytes.
@@ -96,9 +94,7 @@ impl SqlTransaction {
         statement: SqlStatement,
         guard: Option<Guard>,
     ) -> Result<ExecuteResult> {
-        let (reply, answer) = oneshot::channel();
-        self.execute_then(statement, guard, reply_to(reply));
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        answered(|reply| self.execute_then(statement, guard, reply_to(reply))).await
     }
 
     /// See [`UserSql::execute_then`].
@@ -134,9 +130,7 @@ impl SqlTransaction {
         statements: Vec<SqlStatement>,
         guard: Option<Guard>,
     ) -> Result<Vec<ExecuteResult>> {
-        let (reply, answer) = oneshot::channel();
-        self.execute_batch_then(statements, guard, reply_to(reply));
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        answered(|reply| self.execute_batch_then(statements, guard, reply_to(reply))).await
     }
 
     /// See [`UserSql::execute_batch_then`].
@@ -209,9 +203,7 @@ impl SqlTransaction {
         &self,
         end: impl FnOnce(&mut crate::session::Session<'_>) -> Result<()> + Send + 'static,
     ) -> Result<()> {
-        let (reply, answer) = oneshot::channel();
-        self.0.user.0.ending(&self.0.tx, end, reply_to(reply));
-        answer.await.unwrap_or_else(|_| Err(closed()))
+        answered(|reply| self.0.user.0.ending(&self.0.tx, end, reply_to(reply))).await
     }
 
     /// What whoever arms the deadline holds on to. Does not keep the transaction

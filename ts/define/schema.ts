@@ -170,8 +170,7 @@ export async function validate(
   group: string,
   subject: string,
 ): Promise<unknown> {
-  if (schema === undefined) return value;
-  return accepted(await schema["~standard"].validate(value), group, subject);
+  return schema === undefined ? value : validateSoon(schema, value, group, subject);
 }
 
 /** @internal As {@link validate}, at once if the validator is synchronous. */

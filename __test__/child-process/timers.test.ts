@@ -91,6 +91,15 @@ describe("after kill -9", () => {
     await second.kill();
   });
 
+  test("a message wakes its actor again, however often its process dies before it is received", async () => {
+    const dataDir = temporaryFolder();
+    await start("workLong", dataDir, "die").ended;
+    for (let life = 0; life < 3; life++) await start("dieAwake", dataDir).ended;
+    const last = start("open", dataDir);
+    await last.until((lines) => lines.includes("worked slow 2"));
+    await last.kill();
+  });
+
   test("a message whose lease had run out when its actor fell asleep wakes it", async () => {
     const program = start("workLong", temporaryFolder(), "sleep");
     await program.until((lines) => lines.includes("worked slow 2"));

@@ -208,3 +208,16 @@ async fn ending_a_delivery_that_another_has_overtaken_is_an_error_even_when_the_
         assert!(error.is(&code::QUEUE_LEASE_LOST), "{error}");
     }
 }
+
+#[tokio::test]
+async fn a_wake_that_a_crash_cuts_short_before_the_receive_is_not_used_up() {
+    let mut world = leased();
+    let ctx = world.start().await.expect("start").ctx().clone();
+    send(&ctx, "jobs").await;
+    take(&ctx, keep(receive(&[], 1))).await;
+    let due = world.clock.now_ms() + 10_000;
+    world.advance(12 * SECOND).await;
+    let woken = world.crash().await;
+    woken.ctx().alarms_settled().await;
+    assert_eq!(rings_at(&mut world, None), Some(due));
+}

@@ -45,7 +45,7 @@ impl ActorTask {
         self.ctx.load_run_wake(startup.run_wake_at);
         let now = self.ctx.clock().now_ms();
         let redelivery = match startup.has_leases {
-            true => self.ctx.sql().next_redelivery(now).await?,
+            true => self.ctx.sql().next_redelivery(i64::MIN).await?,
             false => None,
         };
         self.ctx.begin_generation_at(now);

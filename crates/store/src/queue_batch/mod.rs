@@ -29,11 +29,11 @@ impl Database {
         self.write(move |conn| run(conn, batch)).await
     }
 
-    /// When the next message that is hidden at `now` becomes visible.
-    pub async fn next_redelivery(&self, now: i64) -> Result<Option<i64>> {
+    /// When the first message becomes, or became, visible again after `after`.
+    pub async fn next_redelivery(&self, after: i64) -> Result<Option<i64>> {
         self.read(move |conn| {
             if queue_leases::exists(conn)? {
-                queue_leases::next_visible_at(conn, now)
+                queue_leases::next_visible_at(conn, after)
             } else {
                 Ok(None)
             }
@@ -104,9 +104,7 @@ fn run(conn: &Connection, batch: QueueBatch) -> Result<QueueOutcome> {
     let (mut next_redelivery, mut wake_at) = (None, None);
     if work.ledger.leases {
         next_redelivery = queue_leases::next_visible_at(conn, batch.now)?;
-        // A clock that was set back must hide no lease of this generation.
-        let since = batch.since.min(batch.now);
-        wake_at = queue_leases::next_visible_at(conn, since)?;
+        wake_at = queue_leases::next_visible_at(conn, i64::MIN)?;
     }
     Ok(QueueOutcome {
         written,

@@ -178,8 +178,6 @@ pub struct QueueBatch {
     pub deliveries: Arc<Deliveries>,
     /// Unix milliseconds.
     pub now: i64,
-    /// When the generation began: what was visible by then has woken it.
-    pub since: i64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,8 +187,7 @@ pub struct QueueOutcome {
     pub ledger: QueueLedger,
     /// When the next hidden message becomes visible.
     pub next_redelivery: Option<i64>,
-    /// When the first message became, or becomes, visible again in this
-    /// generation: if nobody takes it, it wakes the next one.
+    /// When the first message becomes visible again, or did and nobody took it.
     pub wake_at: Option<i64>,
 }
 

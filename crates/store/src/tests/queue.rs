@@ -24,7 +24,6 @@ struct Queue {
     ledger: Option<QueueLedger>,
     end_leases: bool,
     now: i64,
-    since: i64,
     max_len: u64,
 }
 
@@ -35,7 +34,6 @@ impl Queue {
             ledger: None,
             end_leases: true,
             now: 1_000,
-            since: 1_000,
             max_len: 1_000,
         }
     }
@@ -49,7 +47,6 @@ impl Queue {
             max_len: self.max_len,
             deliveries: Arc::new(deliveries),
             now: self.now,
-            since: self.since,
         };
         let outcome = self.database.queue_write(batch).await.unwrap();
         self.ledger = Some(outcome.ledger);

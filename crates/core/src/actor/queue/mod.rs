@@ -263,6 +263,12 @@ impl ActorContext {
         self.0.queue.since.store(now, Ordering::SeqCst);
     }
 
+    /// When the generation began, unless its clock was set back behind that.
+    pub(crate) fn generation_began_at(&self) -> i64 {
+        let since = self.0.queue.since.load(Ordering::SeqCst);
+        since.min(self.clock().now_ms())
+    }
+
     /// Answers the sender of a message, if one waits.
     fn answer_sender(&self, id: u64, answer: Answer) {
         if let Some(sender) = self.0.queue.answers.lock().remove(&id) {
@@ -351,7 +357,6 @@ impl ActorContext {
             max_len: u64::from(self.config().max_queue_size),
             deliveries: Arc::clone(&room.deliveries),
             now: self.clock().now_ms(),
-            since: room.since.load(Ordering::SeqCst),
         };
         let outcome = self.sql().queue_write(batch).await?;
         room.leases_ended.store(true, Ordering::SeqCst);

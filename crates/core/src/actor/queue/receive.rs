@@ -193,7 +193,7 @@ impl ActorContext {
                 self.flush_queue().await;
             }
             if looked.result().await?.taken.available {
-                self.redelivery_changed(Some(self.clock().now_ms())).await;
+                self.wake_again_now();
                 return Ok(());
             }
         }

@@ -159,6 +159,11 @@ impl ActorContext {
         }
     }
 
+    /// Wakes the next generation as soon as this one has ended.
+    pub(crate) fn wake_again_now(&self) {
+        self.0.schedule.sources.lock().direct = Some(self.clock().now_ms());
+    }
+
     /// Forgets the wish to be woken by now.
     pub(super) fn drop_passed_wake(&self, now: i64) {
         let mut sources = self.0.schedule.sources.lock();
@@ -243,7 +248,17 @@ impl ActorContext {
 
     /// At the end of a generation that sleeps: the host's alarm is right and
     /// stays.
+    /// What was visible before this generation has had its wake: without this, an
+    /// actor that takes no messages would never rest. A crash forgets nothing.
     pub(crate) async fn settle_alarm(&self) -> Result<()> {
+        let redelivery = self.0.schedule.sources.lock().redelivery;
+        if redelivery.is_some_and(|at| at <= self.generation_began_at()) {
+            let next = self
+                .sql()
+                .next_redelivery(self.generation_began_at())
+                .await?;
+            self.0.schedule.sources.lock().redelivery = next;
+        }
         let settled = self.sync_alarm(true).await;
         self.close_alarm().await;
         settled

@@ -46,7 +46,8 @@ pub(crate) struct SaveStamp {
 
 /// One write, made up but not written. To be ended by [`written`](Self::written)
 /// or [`put_back`](Self::put_back).
-pub(super) struct Prepared {
+#[must_use]
+pub(crate) struct Prepared {
     batch: SaveBatch,
     state: Option<Bytes>,
     pending: PendingHibernationChanges,
@@ -54,6 +55,21 @@ pub(super) struct Prepared {
 }
 
 impl Prepared {
+    #[cfg(test)]
+    pub(super) fn empty(revision: u64) -> Self {
+        Self {
+            batch: SaveBatch::default(),
+            state: None,
+            pending: PendingHibernationChanges::default(),
+            revision,
+        }
+    }
+
+    /// Covers up to this revision.
+    pub(super) fn revision(&self) -> u64 {
+        self.revision
+    }
+
     pub(super) fn batch(&self) -> SaveBatch {
         self.batch.clone()
     }
@@ -106,9 +122,26 @@ impl ActorContext {
         workflow: Vec<WorkflowKvWrite>,
         stamp: SaveStamp,
     ) -> Result<Written> {
+        Ok(match self.commit_deltas(deltas, workflow, stamp).await? {
+            Some(prepared) => {
+                prepared.written(self);
+                Written::Yes
+            }
+            None => Written::Discarded,
+        })
+    }
+
+    /// The same, but nobody hears of it before the caller says that it is
+    /// [`written`](Prepared::written). `None` for a stale serialization.
+    pub(super) async fn commit_deltas(
+        &self,
+        deltas: Vec<StateDelta>,
+        workflow: Vec<WorkflowKvWrite>,
+        stamp: SaveStamp,
+    ) -> Result<Option<Prepared>> {
         let _gate = self.0.state.save_gate.read().await;
         if self.transaction_epoch() != stamp.epoch {
-            return Ok(Written::Discarded);
+            return Ok(None);
         }
         let mut prepared = self.prepare(deltas, workflow, stamp.revision)?;
         let batch = std::mem::take(&mut prepared.batch);
@@ -124,10 +157,10 @@ impl ActorContext {
             self.save_in_order(batch, state).await
         };
         match saved {
-            Ok(Written::Yes) => prepared.written(self),
+            Ok(Written::Yes) => return Ok(Some(prepared)),
             Ok(Written::Discarded) | Err(_) => prepared.put_back(self),
         }
-        saved
+        saved.map(|_| None)
     }
 
     /// Writes a batch with the state of this revision, unless a newer state is in

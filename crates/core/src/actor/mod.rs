@@ -19,6 +19,8 @@ mod output;
 mod persistence;
 mod pipe;
 #[cfg(test)]
+mod pipeline_tests;
+#[cfg(test)]
 mod priority_tests;
 pub mod queue;
 mod run_wake;

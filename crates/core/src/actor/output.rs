@@ -18,7 +18,7 @@ use tokio::sync::watch;
 
 use crate::actor::connection::{ConnHandle, OutboundEvent};
 use crate::actor::context::ActorContext;
-use crate::actor::save_book::{Patience, RequestSaveOpts};
+use crate::actor::save_book::Patience;
 use crate::config::Durability;
 
 /// State of the startup commit.
@@ -146,10 +146,7 @@ impl ActorContext {
             tokio::spawn(async move { ctx.pump_outbox().await });
         }
         drop(outbox);
-        self.request_save(RequestSaveOpts {
-            immediate: true,
-            max_wait: None,
-        });
+        self.hurry_save();
     }
 
     async fn pump_outbox(&self) {

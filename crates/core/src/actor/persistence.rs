@@ -13,7 +13,7 @@ use std::time::Duration;
 use greenroom_error::{Error, Result, code};
 
 use crate::actor::context::ActorContext;
-use crate::actor::deltas::Written;
+use crate::actor::deltas::{Prepared, Written};
 use crate::actor::messages::{
     ActorEvent, SerializeStateReason, ShutdownKind, StateDelta, WorkflowKvWrite,
 };
@@ -33,7 +33,19 @@ const FINAL_SAVE_PAUSE: Duration = Duration::from_millis(250);
 /// the actor stopped.
 const OVERTAKEN_MAX: u32 = 8;
 
-type Operation = Pin<Box<dyn Future<Output = Result<Written>> + Send>>;
+/// What one call at least costs the adapter, from its answer to the next one's
+/// change. Measured for calls within the process, the cheapest ones.
+const CALL_COST: Duration = Duration::from_micros(40);
+
+/// `None` if the serialization was stale.
+type Operation = Pin<Box<dyn Future<Output = Result<Option<Box<Committed>>>> + Send>>;
+
+/// What is on disk now, and nobody has been told so.
+struct Committed {
+    prepared: Prepared,
+    /// How long the disk took.
+    took: Duration,
+}
 
 /// One operation in flight.
 pub(crate) struct PendingPersistence {
@@ -52,13 +64,29 @@ enum Kind {
 /// A finished operation.
 pub(crate) struct PersistenceOutcome {
     kind: Kind,
-    result: Result<Written>,
+    result: Result<Option<Box<Committed>>>,
 }
 
 impl PendingPersistence {
     /// A state save that has ended like this.
     #[cfg(test)]
     pub(super) fn finished(result: Result<Written>) -> Self {
+        match result {
+            Ok(Written::Yes) => Self::committed(0, Duration::ZERO),
+            Ok(Written::Discarded) => Self::ended(Ok(None)),
+            Err(error) => Self::ended(Err(error)),
+        }
+    }
+
+    /// A state save that is on disk, up to this revision.
+    #[cfg(test)]
+    pub(super) fn committed(revision: u64, took: Duration) -> Self {
+        let prepared = Prepared::empty(revision);
+        Self::ended(Ok(Some(Box::new(Committed { prepared, took }))))
+    }
+
+    #[cfg(test)]
+    fn ended(result: Result<Option<Box<Committed>>>) -> Self {
         Self {
             operation: Box::pin(std::future::ready(result)),
             kind: Some(Kind::StateSave),
@@ -179,20 +207,28 @@ impl ActorTask {
         let (ctx, cap) = (self.ctx.clone(), self.serialize_cap());
         Ok(Box::pin(async move {
             let deltas = await_serialization(&ctx, answered, cap).await?;
-            ctx.write_deltas(deltas, writes, stamp).await
+            let since = ctx.clock().now();
+            let prepared = ctx.commit_deltas(deltas, writes, stamp).await?;
+            let took = ctx.clock().now().since(since);
+            Ok(prepared.map(|prepared| Box::new(Committed { prepared, took })))
         }))
     }
 
     pub(super) fn on_persisted(&mut self, outcome: PersistenceOutcome) {
         let PersistenceOutcome { kind, result } = outcome;
         match (kind, result) {
-            (Kind::StateSave, Ok(Written::Yes)) => self.resume_pending_save(),
-            (Kind::Workflow { reply, .. }, Ok(Written::Yes)) => {
+            (Kind::StateSave, Ok(Some(committed))) => {
+                self.start_next_save(&committed);
+                committed.prepared.written(&self.ctx);
+                self.resume_pending_save();
+            }
+            (Kind::Workflow { reply, .. }, Ok(Some(committed))) => {
+                committed.prepared.written(&self.ctx);
                 reply.send(Ok(()));
                 self.resume_pending_save();
             }
-            (Kind::StateSave, Ok(Written::Discarded)) => self.serialize_again(),
-            (Kind::Workflow { writes, reply }, Ok(Written::Discarded)) => {
+            (Kind::StateSave, Ok(None)) => self.serialize_again(),
+            (Kind::Workflow { writes, reply }, Ok(None)) => {
                 self.persistence.workflow_queue.push_front((writes, reply));
                 self.serialize_again();
             }
@@ -204,6 +240,22 @@ impl ActorTask {
                 reply.send(Err(error));
                 self.retry_failed_save();
             }
+        }
+    }
+
+    /// Those who changed the state while this was written wait for the next
+    /// commit. While a commit takes less time than what those of this one will do
+    /// once they are answered, it is asked for before they are: the two run side
+    /// by side. On a slower disk the next commit had better take them along.
+    fn start_next_save(&mut self, committed: &Committed) {
+        let revision = committed.prepared.revision();
+        let (newer, answered) = self.ctx.with_book(|book| {
+            let newer = book.is_immediate() && book.requested_revision() > revision;
+            (newer, book.waiting_for(revision))
+        });
+        let busy = CALL_COST * u32::try_from(answered).unwrap_or(u32::MAX);
+        if newer && committed.took <= busy && self.persistence.workflow_queue.is_empty() {
+            self.start_state_save();
         }
     }
 
@@ -237,14 +289,13 @@ impl ActorTask {
 
     /// Joins an operation in flight: a commit that was sent cannot be unsent.
     pub(super) async fn finish_pending_persistence(&mut self) {
-        let Some(mut running) = self.persistence.running.take() else {
-            return;
-        };
-        let outcome = std::future::poll_fn(|cx| running.poll(cx)).await;
-        if outcome.result.is_err() {
-            self.persistence.unwritten = true;
+        while let Some(mut running) = self.persistence.running.take() {
+            let outcome = std::future::poll_fn(|cx| running.poll(cx)).await;
+            if outcome.result.is_err() {
+                self.persistence.unwritten = true;
+            }
+            self.on_persisted(outcome);
         }
-        self.on_persisted(outcome);
         self.timers.disarm(TimerKind::Save);
     }
 

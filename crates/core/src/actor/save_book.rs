@@ -79,6 +79,15 @@ impl SaveBook {
         }
     }
 
+    /// Makes the pending request immediate and tells whether the task must hear of
+    /// that; `None` when none is pending.
+    pub fn hurry(&mut self) -> Option<bool> {
+        if !self.pending {
+            return None;
+        }
+        Some(!std::mem::replace(&mut self.immediate, true))
+    }
+
     /// Numbers a serialization that the caller brings along. It asks nobody.
     pub fn bring(&mut self) -> u64 {
         self.requested += 1;
@@ -101,6 +110,12 @@ impl SaveBook {
             });
         }
         receiver
+    }
+
+    /// How many wait for nothing newer than this.
+    pub fn waiting_for(&self, revision: u64) -> usize {
+        let covered = |waiter: &&Waiter| waiter.revision <= revision;
+        self.waiters.iter().filter(covered).count()
     }
 
     pub fn requested_revision(&self) -> u64 {
@@ -217,6 +232,20 @@ mod tests {
             max_wait: Some(Duration::from_millis(5)),
         };
         assert!(book.request(within, at(0)).notify);
+    }
+
+    #[test]
+    fn hurry_adds_no_request_and_is_news_once() {
+        let mut book = SaveBook::default();
+        assert_eq!(book.hurry(), None);
+        book.request(RequestSaveOpts::default(), at(0));
+        assert_eq!((book.hurry(), book.hurry()), (Some(true), Some(false)));
+        assert_eq!(book.requested_revision(), 1);
+        assert_eq!(book.deadline(false, INTERVAL, at(5)), at(5));
+        book.complete(1, at(6));
+        assert_eq!(book.hurry(), None);
+        book.bring();
+        assert_eq!(book.hurry(), None);
     }
 
     #[test]

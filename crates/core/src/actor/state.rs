@@ -182,13 +182,25 @@ impl ActorContext {
             }
             book.requested_revision()
         };
-        let immediate = RequestSaveOpts {
-            immediate: true,
-            max_wait: None,
-        };
-        // Escalates the pending request; the extra revision rides along.
-        self.request_save(immediate);
+        self.hurry_save();
         self.wait_saved(revision, Patience::OneAttempt).await
+    }
+
+    /// Has what was requested saved now instead of at the throttle.
+    pub(crate) fn hurry_save(&self) {
+        let news = self.0.state.book.lock().hurry();
+        match news {
+            Some(false) => {}
+            Some(true) => {
+                self.send_lifecycle_event(LifecycleEvent::SaveRequested { immediate: true });
+            }
+            // A state that was brought along is on its way. If that fails, this
+            // request is what its waiters rely on.
+            None => self.request_save(RequestSaveOpts {
+                immediate: true,
+                max_wait: None,
+            }),
+        }
     }
 
     pub(crate) async fn wait_saved(&self, revision: u64, patience: Patience) -> Result<()> {

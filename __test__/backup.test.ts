@@ -90,6 +90,11 @@ describe("a backup", () => {
     await expect(registry.restore(id, garbage)).rejects.toMatchObject(invalid);
     await expect(registry.restore(id, join(folder, "missing"))).rejects.toMatchObject(invalid);
     await expect(registry.import("journal", "b", garbage)).rejects.toMatchObject(invalid);
+    // An empty file is a database to SQLite; to whoever restores it, it is a copy that failed.
+    const empty = join(folder, "empty");
+    writeFileSync(empty, "");
+    await expect(registry.restore(id, empty)).rejects.toMatchObject(invalid);
+    await expect(registry.import("journal", "b", empty)).rejects.toMatchObject(invalid);
     await expect(registry.client().journal.get("b").read()).rejects.toMatchObject({ code: "not_found" });
     // One page of a good backup is damaged.
     const damaged = join(folder, "damaged");

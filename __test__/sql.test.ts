@@ -101,6 +101,12 @@ describe("statements", () => {
       expect(many).toEqual({ changes: 10_000, lastInsertRowId: 10_009 });
       await expect(c.db.executeMany("insert into note (id) values (?)", [[5], [10]])).rejects.toThrow("UNIQUE");
       expect(await c.db.get("select count(*) as n from note")).toEqual({ n: 10_002 });
+      const uneven = [[20_000], [20_001, "x", 20_002]];
+      await expect(c.db.executeMany("insert into note (id, text) values (?, ?)", uneven)).rejects.toMatchObject({
+        code: "invalid_bind_parameter",
+        message: expect.stringContaining("row 1 has 3 values"),
+      });
+      expect(await c.db.get("select count(*) as n from note")).toEqual({ n: 10_002 });
     }));
 });
 
@@ -195,6 +201,19 @@ describe("transactions", () => {
       expect(await c.db.query("select * from note")).toEqual([]);
     }));
 
+  test("that take too long with one statement have it stopped", () =>
+    inside(async (c) => {
+      const failed = c.db.transaction(
+        async (tx: any) => {
+          await tx.run("insert into note (text) values ('slow')");
+          await tx.query(ENDLESS);
+        },
+        { timeout: 100 },
+      );
+      await expect(failed).rejects.toMatchObject({ code: "transaction_expired" });
+      expect(await c.db.get("select count(*) as n from note")).toEqual({ n: 0 });
+    }));
+
   test("that are open when the actor sleeps are rolled back", async () => {
     const dataDir = temporaryFolder();
     const subject = () =>
@@ -259,9 +278,17 @@ describe("limits", () => {
         message: expect.stringContaining("string or blob too big"),
         metadata: { sqlite: { code: "SQLITE_TOOBIG" } },
       });
-      await expect(c.db.query("select length(?)", new Uint8Array(256 * 1024 * 1024 + 1))).rejects.toMatchObject({
+      for (const bytes of [256 * 1024 * 1024 + 1, 2 ** 31]) {
+        const before = process.memoryUsage().rss;
+        await expect(c.db.query("select length(?)", new Uint8Array(bytes))).rejects.toMatchObject({
+          code: "invalid_bind_parameter",
+          message: expect.stringContaining(`it has ${bytes} bytes, the limit is 268435456`),
+        });
+        // Refused for its size, before it is copied.
+        expect(process.memoryUsage().rss - before).toBeLessThan(200_000_000);
+      }
+      await expect(c.db.query("select length(?)", "x".repeat(256 * 1024 * 1024 + 1))).rejects.toMatchObject({
         code: "invalid_bind_parameter",
-        message: expect.stringContaining("the limit is 268435456"),
       });
     }));
 

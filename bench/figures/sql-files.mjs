@@ -1,7 +1,7 @@
 // The files of databases: how long a write may stall while the log is folded in, and
 // what a layout with auto_vacuum would cost.
 
-import { readdirSync, statSync } from "node:fs";
+import { closeSync, fdatasyncSync, openSync, readdirSync, statSync, writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { actor, db, setup } from "greenroom";
@@ -63,11 +63,37 @@ const writer = actor({
   },
 });
 
+/** The same in better-sqlite3, where only a second connection may read on while the first writes. */
+async function longestBeside(path, statement) {
+  const reader = open(path);
+  const reading = reader.prepare("select id, body from log").iterate();
+  reading.next();
+  try {
+    return await longest(async () => statement.run(body));
+  } finally {
+    reading.return();
+    reader.close();
+  }
+}
+
+/** What the disk alone does: as many appends of a row, each synced. */
+async function longestSync(path) {
+  const file = openSync(path, "a");
+  try {
+    return await longest(async () => {
+      writeSync(file, body);
+      fdatasyncSync(file);
+    });
+  } finally {
+    closeSync(file);
+  }
+}
+
 const stall = {
   name: "sql-stall",
   title: `Longest of ${WRITES.toLocaleString("en-US")} durable writes of ${BYTES / 1000} kB while a result is read`,
   unit: "ms",
-  baseline: "the same in better-sqlite3, nothing being read",
+  baseline: "the same in better-sqlite3, one connection reading and one writing",
   ratio: "subject",
 
   async prepare() {
@@ -84,10 +110,19 @@ const stall = {
 
   async round({ folder, handle, theirs }) {
     const statement = theirs.prepare(WRITE);
-    const baseline = await longest(async () => statement.run(body));
+    // What an earlier round left in the log is folded in by nobody's write.
+    theirs.pragma("wal_checkpoint(TRUNCATE)");
+    const alone = await longest(async () => statement.run(body));
+    const baseline = await longestBeside(theirs.name, statement);
+    const theirLog = statSync(`${theirs.name}-wal`).size;
+    theirs.pragma("wal_checkpoint(TRUNCATE)");
     const subject = await handle.longest();
-    const megabytes = logBytes(join(folder.path, "actors")) / 1e6;
-    console.log(`    the log after ${figure((WRITES * BYTES) / 1e6)} MB of rows: ${figure(megabytes)} MB`);
+    const ourLog = logBytes(join(folder.path, "actors"));
+    const sync = await longestSync(join(folder.path, "appended"));
+    console.log(
+      `    the log after ${figure((WRITES * BYTES) / 1e6)} MB of rows: ${figure(ourLog / 1e6)} MB, theirs ${figure(theirLog / 1e6)} MB; ` +
+        `longest of theirs with nothing being read ${figure(alone)} ms, of as many bare syncs ${figure(sync)} ms`,
+    );
     return { baseline, subject };
   },
 

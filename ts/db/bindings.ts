@@ -4,6 +4,9 @@ import { toRaw } from "../common/raw";
 import { ActorError } from "../errors/actor-error";
 import type { SqliteBindings, SqlValue } from "./types";
 
+/** Bytes of one value, as native code has it. */
+const VALUE_BYTES_MAX = 256 * 1024 * 1024;
+
 /** Bindings in the order of their placeholders. */
 export function bindParams(sql: string, bindings: SqliteBindings | undefined): SqlValue[] | undefined {
   if (bindings === undefined) return undefined;
@@ -35,14 +38,31 @@ export function bindable(place: string | number, input: unknown): SqlValue {
   const value = toRaw(input);
   switch (typeof value) {
     case "string":
+      if (value.length > VALUE_BYTES_MAX) throw tooLarge(place, value.length);
+      return value;
     case "number":
     case "bigint":
       return value;
     case "object":
-      if (value === null || value instanceof Uint8Array) return value;
+      if (value === null) return value;
+      if (!(value instanceof Uint8Array)) break;
+      if (value.byteLength > VALUE_BYTES_MAX) throw tooLarge(place, value.byteLength);
+      return value;
   }
-  const name = typeof place === "number" ? `?${place + 1}` : place;
-  throw invalidBinding(name, "must be null, a number, string, bigint or Uint8Array");
+  throw invalidBinding(nameOf(place), "must be null, a number, string, bigint or Uint8Array");
+}
+
+/** Native code says the same of text that has more bytes than characters, which it has copied by then. */
+function tooLarge(place: string | number, bytes: number): ActorError {
+  return invalidBinding(nameOf(place), `it has ${bytes} bytes, the limit is ${VALUE_BYTES_MAX}`);
+}
+
+const nameOf = (place: string | number) => (typeof place === "number" ? `?${place + 1}` : place);
+
+/** Of values for many runs of one statement; `at` counts rows from 0. */
+export function unevenRows(at: number, length: number, width: number): ActorError {
+  const name = `?${Math.min(length, width) + 1}`;
+  return invalidBinding(name, `row ${at} has ${length} values, the rows before it have ${width}`);
 }
 
 function invalidBinding(name: string, reason: string): ActorError {

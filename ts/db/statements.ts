@@ -5,7 +5,7 @@ import type { NativeModule } from "../native/registry-types";
 import type { NativeSqlResult, NativeStatements } from "../native/storage-types";
 import type { NativeCancellationToken } from "../native/types";
 import { flatten, unfolded } from "./batch";
-import { bindable, bindParams } from "./bindings";
+import { bindable, bindParams, unevenRows } from "./bindings";
 import { explain } from "./failure";
 import { toLists } from "./rows";
 import { Turnstile } from "./turnstile";
@@ -112,7 +112,11 @@ export class Statements implements SqliteStatements {
   async executeMany(sql: string, rows: Iterable<readonly unknown[]>): Promise<SqliteRunResult> {
     const values: SqlValue[] = [];
     let count = 0;
+    let width: number | undefined;
     for (const row of rows) {
+      // They travel as one list, in which the values of one row must not become those of another.
+      width ??= row.length;
+      if (row.length !== width) throw unevenRows(count, row.length, width);
       count++;
       for (let at = 0; at < row.length; at++) values.push(bindable(at, row[at]));
     }

@@ -15,12 +15,19 @@ use crate::slot::{Job, Slot};
 use crate::sql::coordinator::Turn;
 use crate::store::Shared;
 
+/// Bytes of a lane's stack, of which only what is used takes memory. SQLite calls itself
+/// for each wildcard of a pattern, of which there may be tens of thousands, and for each
+/// level of nested views and cascading foreign keys; what overflows a stack ends the
+/// process.
+const STACK_BYTES: usize = 64 * 1024 * 1024;
+
 /// Starts a lane; `None` if the system refuses a thread.
 pub(crate) fn spawn(number: usize, shared: Arc<Shared>) -> Option<JoinHandle<()>> {
     shared.running_lanes.send_modify(|running| *running += 1);
     let for_thread = Arc::clone(&shared);
     let spawned = std::thread::Builder::new()
         .name(format!("gr-store-{number}"))
+        .stack_size(STACK_BYTES)
         .spawn(move || run(&for_thread));
     match spawned {
         Ok(handle) => Some(handle),

@@ -1,6 +1,7 @@
 //! A database that is open: its connection, and where its pages live.
 //!
-//! An existing file is opened in WAL mode for this process alone. Pages that are
+//! An existing file is opened in WAL mode for this process alone, so that no other
+//! reads or writes it; a result that is read may have a connection of its own. Pages that are
 //! kept elsewhere have no log: what a transaction changed leaves at its sync. A new actor's
 //! database is *corked*: it lives in memory, as one image, until the start is
 //! complete, and is then published as a whole. So a crash in the middle of a
@@ -19,6 +20,7 @@ use rusqlite::serialize::OwnedData;
 use rusqlite::{Connection, DatabaseName, OpenFlags, ffi};
 use tokio::sync::oneshot;
 
+use crate::disk;
 use crate::failure::{SqlResult, storage_failed};
 use crate::files::{Files, log_size};
 use crate::group_commit::roll_back;
@@ -28,15 +30,22 @@ use crate::place::Place;
 use crate::schema;
 use crate::sql::UserConnection;
 
-/// Exclusive locking keeps the WAL index in this process's memory: no `-shm`
-/// file, one descriptor less per database. Sizes: the cache is bounded to 1 MiB
-/// (allocated as used), and a log that grew beyond 4 MiB is cut back when it is
-/// restarted.
-const SETTINGS: &str = "PRAGMA locking_mode = EXCLUSIVE;
-    PRAGMA synchronous = FULL;
+/// Sizes: the cache is bounded to 1 MiB (allocated as used), and a log that grew
+/// beyond 4 MiB is cut back when it is restarted.
+const SETTINGS: &str = "PRAGMA synchronous = FULL;
     PRAGMA foreign_keys = ON;
     PRAGMA cache_size = -1024;
     PRAGMA journal_size_limit = 4194304;";
+
+/// Where a file cannot be shared by connections of this process alone. The index of
+/// the log is in this process's memory either way: no `-shm` file, one descriptor
+/// less per database.
+const UNSHARED: &str = "PRAGMA locking_mode = EXCLUSIVE;";
+
+/// Of a connection that reads one result.
+const READING: &str = "PRAGMA query_only = ON;
+    PRAGMA foreign_keys = ON;
+    PRAGMA cache_size = -1024;";
 
 /// Of a paged database. The journal stays in memory, because the transaction that
 /// it belongs to does; the sync at its end is what makes it durable.
@@ -74,11 +83,11 @@ impl OpenFile {
     /// Opens the existing file at `path` and brings its schema up to date.
     pub(crate) fn open(files: &Files, path: &Path) -> Result<Self> {
         let doing = "open the database";
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let conn = files.disk.connect(path, flags).sql(doing)?;
+        let conn = connect(files, path).sql(doing)?;
         conn.busy_timeout(BUSY_TIMEOUT).sql(doing)?;
-        conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
-            .sql(doing)?;
+        if !disk::shares_files() {
+            conn.execute_batch(UNSHARED).sql(doing)?;
+        }
         conn.execute_batch(SETTINGS).sql(doing)?;
         let mode: String = conn
             .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
@@ -91,6 +100,14 @@ impl OpenFile {
         let mut file = Self::new(conn, false);
         schema::migrate(&mut file.conn)?;
         Ok(file)
+    }
+
+    /// A further connection to the file at `path`, which is open here, to read what is
+    /// committed. Only where [files are shared](disk::shares_files).
+    pub(crate) fn reader(files: &Files, path: &Path) -> rusqlite::Result<Connection> {
+        let conn = connect(files, path)?;
+        conn.execute_batch(READING)?;
+        Ok(conn)
     }
 
     /// Opens the existing database of these pages and brings its schema up to date.
@@ -123,6 +140,10 @@ impl OpenFile {
 
     fn new(conn: Connection, corked: bool) -> Self {
         conn.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+        // Keeps statements from what would damage the file, such as the tables behind a
+        // full-text index. It is known to every SQLite since 3.26.
+        let defensive = conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true);
+        debug_assert!(defensive.is_ok());
         Self {
             user: UserConnection::new(&conn),
             conn,
@@ -207,6 +228,14 @@ impl OpenFile {
             .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
             .sql("checkpoint the database")
     }
+}
+
+fn connect(files: &Files, path: &Path) -> rusqlite::Result<Connection> {
+    // Read-only connections would be subject to other processes' locks.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = files.disk.connect_shared(path, flags)?;
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    Ok(conn)
 }
 
 /// Copies `bytes` into memory that SQLite may grow and free.

@@ -10,9 +10,10 @@ const DEFAULT_LANES: usize = 4;
 /// Databases kept open at most, whatever the descriptor limit allows.
 const MAX_OPEN: usize = 128;
 
-/// An open database holds two descriptors, its file and its write-ahead log.
-/// With one database per eight descriptors a quarter of them goes to storage,
-/// the rest is left for sockets and for the program around us.
+/// An open database holds two descriptors, its file and its write-ahead log, and so
+/// does the connection of a result, of which there are as many at most. With one
+/// database per eight descriptors half of them at most goes to storage, the rest is left
+/// for sockets and for the program around us.
 const DESCRIPTORS_PER_DATABASE: u64 = 8;
 
 /// Enough for the sort of some ten million rows.

@@ -12,13 +12,14 @@ use parking_lot::MutexGuard;
 use tokio::sync::oneshot;
 
 use crate::failure::closed;
-use crate::files::Files;
+use crate::files::{Files, log_size};
 use crate::memory::Bounded;
 use crate::open_file::OpenFile;
 use crate::place::Place;
 use crate::slot::Slot;
 use crate::sql::UserSide;
 use crate::sql::coordinator::Phase;
+use crate::sql::reader::Room;
 use crate::startup::{self, Startup};
 use crate::store::Shared;
 
@@ -63,6 +64,10 @@ impl<'a> Session<'a> {
         &self.shared.files
     }
 
+    pub(crate) fn room_for_readers(&self) -> &'a Arc<Room> {
+        &self.shared.room_for_readers
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.slot.path()
     }
@@ -101,10 +106,10 @@ impl<'a> Session<'a> {
     }
 
     /// The open database, for the runtime to write to: results of the user's that
-    /// are being read are put aside first.
+    /// are read on its connection are put aside first.
     pub(crate) fn file_to_write(&mut self) -> Result<&mut OpenFile> {
         let (file, user) = self.file_and_user()?;
-        user.put_results_aside(file);
+        user.free_connection(file);
         Ok(file)
     }
 
@@ -194,7 +199,7 @@ impl<'a> Session<'a> {
     pub(crate) fn roll_back(&mut self) {
         let Some(file) = &self.file else { return };
         if file.in_transaction() {
-            self.user.put_results_aside(file);
+            self.user.free_connection(file);
         }
         file.roll_back();
         if file.in_transaction() && !file.is_corked() {
@@ -220,6 +225,8 @@ impl<'a> Session<'a> {
     pub(crate) fn settle(&mut self) {
         self.observe();
         let Some(file) = &self.file else { return };
+        let path = self.slot.place.path();
+        self.user.shorten_log(file, || log_size(path));
         if !file.is_corked() || file.in_transaction() {
             return;
         }

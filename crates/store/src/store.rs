@@ -29,6 +29,7 @@ use crate::pool::Pool;
 use crate::ready::Ready;
 use crate::schema;
 use crate::slot::{Limits, Slot};
+use crate::sql::reader::Room;
 
 /// The databases of one registry. Clones share the same lanes.
 ///
@@ -116,6 +117,7 @@ impl Store {
 /// What handles and lanes share.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
+    pub(crate) room_for_readers: Arc<Room>,
     limits: Limits,
     ready: Ready,
     /// Slots in `ready` or in the hands of a lane.
@@ -134,6 +136,7 @@ impl Shared {
         Self {
             files: Files::new(options.disk.clone()),
             pool: Pool::new(options.max_open.max(1)),
+            room_for_readers: Room::new(options.max_open),
             limits: Limits {
                 temp_bytes: options.temp_bytes_max,
                 memory_bytes: options.memory_bytes_max,

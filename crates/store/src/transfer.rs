@@ -135,9 +135,15 @@ fn sound(from: &Path) -> Result<Connection> {
     let open = || {
         let conn = Connection::open_with_flags(from, flags)?;
         let verdict: String = conn.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        Ok::<_, rusqlite::Error>((conn, verdict))
+        let pages: u64 = conn.query_row("PRAGMA page_count", [], |row| row.get(0))?;
+        Ok::<_, rusqlite::Error>((conn, verdict, pages))
     };
-    let (conn, verdict) = open().map_err(|error| unsound(error.to_string()))?;
+    let (conn, verdict, pages) = open().map_err(|error| unsound(error.to_string()))?;
+    if pages == 0 {
+        // SQLite takes a file without a byte for a database, and whoever copies one
+        // that was cut off for a backup would lose what it replaces.
+        return Err(unsound("it is empty".to_owned()));
+    }
     if verdict == "ok" {
         Ok(conn)
     } else {

@@ -70,8 +70,9 @@ macro_rules! forward {
     )* };
 }
 
-/// The oldest set of methods, which is enough for files of one process that are not
-/// mapped. Those that are not named are passed on.
+/// The set of methods of files that are not mapped, with those of the log's index.
+/// Those that are not named are passed on. SQLite asks for an index only where the
+/// layer below has one.
 macro_rules! methods {
     ($header:ty; close = $close:expr, write = $write:expr, truncate = $truncate:expr, sync = $sync:expr) => {{
         forward! {
@@ -84,9 +85,21 @@ macro_rules! methods {
             file_control = xFileControl(op: c_int, argument: *mut c_void);
             sector_size = xSectorSize();
             device_characteristics = xDeviceCharacteristics();
+            shm_map = xShmMap(region: c_int, size: c_int, extend: c_int, place: *mut *mut c_void);
+            shm_lock = xShmLock(offset: c_int, count: c_int, flags: c_int);
+            shm_unmap = xShmUnmap(delete: c_int);
+        }
+        unsafe extern "C" fn shm_barrier(file: *mut ffi::sqlite3_file) {
+            // SAFETY: SQLite calls it with a file that the layer's `open` made.
+            unsafe {
+                let real = $crate::disk::layered::below_of::<$header>(file);
+                if let Some(barrier) = (*(*real).pMethods).xShmBarrier {
+                    barrier(real);
+                }
+            }
         }
         ffi::sqlite3_io_methods {
-            iVersion: 1,
+            iVersion: 2,
             xClose: Some($close),
             xRead: Some(read),
             xWrite: Some($write),
@@ -99,10 +112,10 @@ macro_rules! methods {
             xFileControl: Some(file_control),
             xSectorSize: Some(sector_size),
             xDeviceCharacteristics: Some(device_characteristics),
-            xShmMap: None,
-            xShmLock: None,
-            xShmBarrier: None,
-            xShmUnmap: None,
+            xShmMap: Some(shm_map),
+            xShmLock: Some(shm_lock),
+            xShmBarrier: Some(shm_barrier),
+            xShmUnmap: Some(shm_unmap),
             xFetch: None,
             xUnfetch: None,
         }

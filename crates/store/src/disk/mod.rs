@@ -9,6 +9,7 @@
 //! Reads and locks are never touched.
 
 mod layered;
+mod shared;
 pub(crate) mod temp;
 mod vfs;
 
@@ -117,6 +118,20 @@ impl Disk {
         }
     }
 
+    /// [`connect`](Self::connect) for a database that several connections of this
+    /// process may have open, where the system [lets them](shares_files).
+    pub(crate) fn connect_shared(
+        &self,
+        path: &Path,
+        flags: OpenFlags,
+    ) -> rusqlite::Result<Connection> {
+        memory::install_first();
+        match (&self.0, temp::shared_layer()) {
+            (None, Some(layer)) => Connection::open_with_flags_and_vfs(path, flags, layer),
+            _ => self.connect(path, flags),
+        }
+    }
+
     fn ask(&self, op: DiskOp, path: &Path) -> Verdict {
         match &self.0 {
             None => Verdict::Proceed,
@@ -167,6 +182,11 @@ impl Disk {
             _ => Ok(()),
         }
     }
+}
+
+/// Whether files opened by [`Disk::connect_shared`] may have several connections.
+pub(crate) fn shares_files() -> bool {
+    temp::shared_layer().is_some()
 }
 
 #[cfg(unix)]

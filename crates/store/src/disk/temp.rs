@@ -4,11 +4,12 @@
 //! Such files have no name and belong to whoever opens them, so the lane says on
 //! its thread whose turn it is ([`TempSpace::enter`]), and a layer over SQLite's own
 //! counts what is written. It becomes the default layer of this SQLite, which nobody
-//! but the store uses. Files with a name are not touched by it.
+//! but the store uses, and stands over the one for files that several connections of
+//! this process share ([`super::shared`]). Files with a name are not touched by it.
 
 use std::cell::RefCell;
-use std::ffi::{c_int, c_void};
-use std::ptr;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ptr::{self, NonNull};
 use std::sync::Arc;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,6 +18,8 @@ use greenroom_error::{Error, Result};
 use rusqlite::ffi;
 
 use super::layered::{below, forward, methods, open_below};
+use super::shared;
+use crate::memory;
 
 /// Bytes of temporary files that one database may have.
 #[derive(Debug)]
@@ -100,8 +103,12 @@ struct Layer {
     below: *mut ffi::sqlite3_vfs,
 }
 
-/// The registered layer; it stays for the life of the process.
-struct Registered(#[expect(dead_code, reason = "SQLite knows its address")] Box<Layer>);
+/// The registered layers; they stay for the life of the process.
+struct Registered {
+    #[expect(dead_code, reason = "SQLite knows its address")]
+    default: Box<Layer>,
+    shared: Option<Box<Layer>>,
+}
 
 // SAFETY: the layer is not changed after its registration but by SQLite, under its
 // own lock.
@@ -120,25 +127,55 @@ pub(crate) fn install() -> Result<()> {
         .map_err(|reason| Error::internal(reason.clone()))
 }
 
+/// The layer over [`shared::below`], by name, where the system has that.
+pub(super) fn shared_layer() -> Option<&'static str> {
+    let registered = LAYER.get_or_init(register).as_ref().ok()?;
+    registered.shared.as_ref()?;
+    SHARED.to_str().ok()
+}
+
+/// The layer that another may stand on: the shared one, else the default.
+pub(super) fn layer() -> Option<*mut ffi::sqlite3_vfs> {
+    let name = shared_layer().map_or(ptr::null(), |_| SHARED.as_ptr());
+    find(name).map(NonNull::as_ptr)
+}
+
+/// The layer of this name; null is SQLite's default.
+fn find(name: *const c_char) -> Option<NonNull<ffi::sqlite3_vfs>> {
+    // SAFETY: SQLite initialises itself and answers a layer that is registered for
+    // the life of the process, or null.
+    NonNull::new(unsafe { ffi::sqlite3_vfs_find(name) })
+}
+
+const SHARED: &CStr = c"greenroom-shared";
+
 fn register() -> std::result::Result<Registered, String> {
-    // SAFETY: SQLite initialises itself and answers its default layer, which lives
-    // as long as the process.
-    let below = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
-    if below.is_null() {
-        return Err("SQLite has no file layer".to_owned());
-    }
+    memory::install_first();
+    let below = find(ptr::null()).ok_or("SQLite has no file layer")?;
+    let default = register_over(below, c"greenroom", true)?;
+    // Without it results are put aside at once, and nothing else is missing.
+    let shared = shared::below().and_then(|below| register_over(below, SHARED, false).ok());
+    Ok(Registered { default, shared })
+}
+
+fn register_over(
+    below: NonNull<ffi::sqlite3_vfs>,
+    name: &'static CStr,
+    is_default: bool,
+) -> std::result::Result<Box<Layer>, String> {
+    let below = below.as_ptr();
     // SAFETY: `below` is valid, and the struct is plain data. The methods that are
     // not replaced do not look at fields that differ.
     let mut base = unsafe { *below };
     base.szOsFile += size_of::<TempFile>() as c_int;
     base.pNext = ptr::null_mut();
-    base.zName = c"greenroom".as_ptr();
+    base.zName = name.as_ptr();
     base.xOpen = Some(open);
     let mut layer = Box::new(Layer { base, below });
     // SAFETY: the box stays where it is: it goes into a static.
-    let code = unsafe { ffi::sqlite3_vfs_register(&raw mut layer.base, 1) };
+    let code = unsafe { ffi::sqlite3_vfs_register(&raw mut layer.base, c_int::from(is_default)) };
     match code {
-        ffi::SQLITE_OK => Ok(Registered(layer)),
+        ffi::SQLITE_OK => Ok(layer),
         code => Err(format!("SQLite refused a file layer: {code}")),
     }
 }

@@ -1,8 +1,7 @@
 //! A layer between SQLite and its own file layer that asks a script before each
 //! write, truncation, sync and delete.
 //!
-//! It offers only the oldest set of file methods. That is enough, because the
-//! store opens databases for one process alone and without memory mapping.
+//! It offers no memory mapping, which the store does not use.
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::mem::size_of;
@@ -14,6 +13,7 @@ use greenroom_error::{Error, Result};
 use rusqlite::ffi;
 
 use super::layered::{below, forward, methods, open_below};
+use super::temp;
 use super::{DiskCall, DiskOp, Script, Verdict};
 use crate::memory;
 
@@ -53,12 +53,7 @@ impl Registered {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = CString::new(format!("greenroom-scripted-{number}"))
             .expect("the name has no zero byte");
-        // SAFETY: SQLite initialises itself and answers its default layer, which
-        // lives as long as the process.
-        let below = unsafe { ffi::sqlite3_vfs_find(ptr::null()) };
-        if below.is_null() {
-            return Err(Error::internal("SQLite has no file layer"));
-        }
+        let below = temp::layer().ok_or_else(|| Error::internal("SQLite has no file layer"))?;
         // SAFETY: `below` is valid, and the struct is plain data. The methods
         // that are not replaced do not look at fields that differ.
         let mut base = unsafe { *below };

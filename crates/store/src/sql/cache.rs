@@ -1,6 +1,8 @@
 //! Prepared statements of the user, most recently used last.
 //!
-//! Belongs to one connection and must be emptied before that is closed.
+//! Belongs to one connection and must be emptied before that is closed. Only what reads
+//! and writes rows is kept: SQLite asks what a statement may do when it prepares it, and
+//! for `COMMIT`, a savepoint or a pragma the answer is another at another time.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
@@ -30,8 +32,13 @@ pub(super) struct CachedStatement {
     columns: Arc<[String]>,
     /// It sets the count of changes.
     pub changes_rows: bool,
-    /// It is more than a read, so results that are open must be put aside first.
+    /// It is more than a read, so results that are open on the same connection must be
+    /// put aside first.
     pub disturbs_results: bool,
+    /// What it may do is the same whenever it runs, so it need not be judged again.
+    keepable: bool,
+    /// It may want to fold the log in, for which no result may need it.
+    pub concerns_log: bool,
 }
 
 impl CachedStatement {
@@ -44,6 +51,8 @@ impl CachedStatement {
             columns: Arc::default(),
             changes_rows: text::changes_rows(sql),
             disturbs_results: !is_read_only || !text::is_query(sql),
+            keepable: text::is_about_rows(sql),
+            concerns_log: !is_read_only && text::first_word(sql).eq_ignore_ascii_case("pragma"),
         }
     }
 
@@ -81,7 +90,7 @@ impl StatementCache {
 
     /// Keeps a statement after its run, as the most recently used one.
     pub(super) fn put(&mut self, mut statement: CachedStatement) {
-        if statement.sql.len() > TEXT_BYTES_MAX {
+        if !statement.keepable || statement.sql.len() > TEXT_BYTES_MAX {
             return;
         }
         if statement.hash == 0 {

@@ -13,12 +13,15 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use greenroom_error::{Error, code};
 use serde_json::json;
 use tokio::sync::watch;
 
+use super::failure::Interruption;
+use super::watch::Guard;
 use crate::slot::Job;
 
 /// Where a transaction stands.
@@ -50,6 +53,10 @@ pub(crate) struct Tx {
     pub(super) name: Option<String>,
     pub(super) timeout_ms: u64,
     phase: watch::Sender<Phase>,
+    /// Its end stands in line.
+    ending: AtomicBool,
+    /// Its time was over before its end stood in line: it will be rolled back.
+    overdue: AtomicBool,
     /// Its own statements that wait.
     waiting: Arc<AtomicUsize>,
 }
@@ -61,6 +68,8 @@ impl Tx {
             name,
             timeout_ms,
             phase: watch::Sender::new(Phase::Waiting),
+            ending: AtomicBool::new(false),
+            overdue: AtomicBool::new(false),
             waiting: Arc::default(),
         }
     }
@@ -75,6 +84,36 @@ impl Tx {
 
     pub(super) fn waiting(&self) -> &Arc<AtomicUsize> {
         &self.waiting
+    }
+
+    /// Its commit or rollback is put in line.
+    pub(super) fn end_asked(&self) {
+        self.ending.store(true, Ordering::Release);
+    }
+
+    /// Its time is over: what still runs of it stops, unless its end stands behind.
+    pub(super) fn time_over(&self) {
+        let overdue = !self.ending.load(Ordering::Acquire);
+        self.overdue.store(overdue, Ordering::Release);
+    }
+
+    /// The guard of one of its statements.
+    pub(super) fn guard(self: &Arc<Self>, mut guard: Option<Guard>) -> Guard {
+        let tx = Arc::clone(self);
+        Box::new(move || {
+            if tx.overdue.load(Ordering::Acquire) {
+                return Some(Interruption::TimedOut(Duration::from_millis(tx.timeout_ms)));
+            }
+            guard.as_mut().and_then(|guard| guard())
+        })
+    }
+
+    /// What the caller of a statement is told that the deadline stopped.
+    pub(super) fn told(&self, error: Error) -> Error {
+        if self.overdue.load(Ordering::Acquire) && error.is(&code::SQLITE_INTERRUPTED) {
+            return expired(self.timeout_ms);
+        }
+        error
     }
 
     /// True if SQLite has rolled it back and its owner learns of that now, as

@@ -1,33 +1,45 @@
 //! Open results: a query that is read page by page, in bounded memory.
 //!
-//! A result is read live, straight from its statement, as long as nothing but
-//! reads happens on the connection. Before anything else does, the rest of the
-//! rows is put aside ([`super::spill`]). So a result shows one state of the
-//! database, whatever is written while it is read, and it never holds up a write,
-//! a transaction, a checkpoint or the closing of the file.
+//! A result shows one state of the database, whatever is written while it is read,
+//! and holds up no write. One of what is committed has a connection of its own
+//! ([`super::reader`]). The log has to keep for it what is newer, so once the log is
+//! long the result is put aside ([`super::spill`]), a little after each job and the
+//! more the longer the log. A result that only the user's own connection can read is
+//! read there as long as nothing but reads happens on it; before anything else does,
+//! all of it is put aside.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use greenroom_error::{Error, Result, code};
+use greenroom_error::{Error, Result};
 use rusqlite::Connection;
-use serde_json::json;
 
 use super::cache::CachedStatement;
-use super::failure::interrupted;
-use super::runner::{Runner, check_params};
-use super::spill::{Spill, SpillWriter};
-use super::value::{Rows, SqlStatement, SqlValue};
+use super::raw::Failure;
+use super::reader::Reader;
+use super::spill::Spill;
+use super::value::{Rows, SqlValue};
 use super::watch::{Access, Guard, Watch};
-use crate::failure::{IoResult, closed};
+use crate::failure::IoResult;
 
 /// Results open at the same time, per actor.
-const CURSORS_MAX: usize = 16;
+pub(super) const CURSORS_MAX: usize = 16;
 
-/// Rows of one page at most.
-pub(crate) const PAGE_ROWS_MAX: usize = 4096;
-/// Bytes of one page's memory; a page ends after the row that reaches it.
-const PAGE_BYTES: usize = 1024 * 1024;
+/// A log of this many bytes is folded in after a commit, unless a result needs it.
+const LOG_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Work to put rows aside after a job when the log has just reached [`LOG_BYTES`]: about
+/// two milliseconds. It grows with the square of the log, so that a log of sixteen
+/// times that length shrinks whatever is written.
+const WORK: u64 = 2_000_000;
+
+/// Estimates of what a row costs, in units of which a thousand take about a
+/// microsecond: itself, a byte of it, an instruction of SQLite's machine.
+const WORK_OF_ROW: u64 = 300;
+const WORK_OF_BYTE: u64 = 1;
+const WORK_OF_STEP: u64 = 20;
+
+pub(super) const DOING: &str = "run sqlite iterate statement";
 
 /// Makes the guard of one page, or of putting rows aside.
 pub type GuardSource = Arc<dyn Fn() -> Guard + Send + Sync>;
@@ -40,49 +52,73 @@ pub struct Page {
     pub is_last: bool,
 }
 
-/// A result on its first page.
-pub(super) struct Opened {
-    pub id: u64,
-    pub columns: Arc<[String]>,
-    pub page: Page,
-}
-
 #[derive(Default)]
 pub(crate) struct Cursors {
-    open: HashMap<u64, Cursor>,
-    next_id: u64,
+    pub(super) open: HashMap<u64, Cursor>,
+    pub(super) next_id: u64,
 }
 
-struct Cursor {
-    rows: Source,
-    columns: Arc<[String]>,
-    guards: GuardSource,
-    access: Arc<Access>,
+pub(super) struct Cursor {
+    /// Rows that were put aside come first.
+    pub aside: Spill,
+    pub rest: Rest,
+    pub columns: Arc<[String]>,
+    pub guards: GuardSource,
+    pub access: Arc<Access>,
 }
 
-enum Source {
+pub(super) enum Rest {
     /// On a row that was not read yet.
     Live(Live),
-    Aside(Spill),
+    Nothing,
     Failed(Error),
 }
 
-struct Live {
-    /// Above its parameters, which it points into, so that it is dropped first.
-    statement: CachedStatement,
-    _params: Box<[SqlValue]>,
+pub(super) struct Live {
+    /// Above its parameters, which it points into, and its connection, so that it is
+    /// dropped first.
+    pub statement: CachedStatement,
+    params: Box<[SqlValue]>,
+    /// The result's own connection; `None` if it is the user's.
+    pub own: Option<Box<Reader>>,
 }
 
 impl Cursors {
-    /// Puts aside what is still read live, because something else than a read is
-    /// about to happen on the connection.
-    pub(crate) fn detach(&mut self, conn: &Connection, watch: &Watch) {
+    /// Puts aside what is read on the user's connection, because something else than a
+    /// read is about to happen there.
+    pub(crate) fn leave_main(&mut self, main: &Connection, watch: &Watch) {
         for cursor in self.open.values_mut() {
-            if let Source::Live(live) = &mut cursor.rows {
-                let _duty = watch.lend((cursor.guards)(), Arc::clone(&cursor.access));
-                let aside = live.put_aside(conn, cursor.columns.len(), watch);
-                cursor.rows = aside.unwrap_or_else(Source::Failed);
+            if cursor.is_on_main() {
+                cursor.put_aside(main, watch, &mut unbounded());
             }
+        }
+    }
+
+    /// Puts all aside, because the file is to be closed, or its log folded in.
+    pub(crate) fn put_aside(&mut self, main: &Connection, watch: &Watch) {
+        for cursor in self.open.values_mut() {
+            cursor.put_aside(main, watch, &mut unbounded());
+        }
+    }
+
+    /// Puts some of what keeps the log from being folded in aside, if it is long.
+    pub(crate) fn shorten_log(
+        &mut self,
+        main: &Connection,
+        watch: &Watch,
+        log_bytes: impl FnOnce() -> u64,
+    ) {
+        let mut holding: Vec<_> = self
+            .open
+            .values_mut()
+            .filter(|cursor| cursor.needs_log())
+            .collect();
+        if holding.is_empty() {
+            return;
+        }
+        let mut work = work_for(log_bytes());
+        for cursor in &mut holding {
+            cursor.put_aside(main, watch, &mut work);
         }
     }
 
@@ -96,152 +132,97 @@ impl Cursors {
     }
 }
 
+fn unbounded() -> u64 {
+    u64::MAX
+}
+
+/// How much may be put aside after one job.
+fn work_for(log_bytes: u64) -> u64 {
+    if log_bytes < LOG_BYTES {
+        return 0;
+    }
+    let times = log_bytes as f64 / LOG_BYTES as f64;
+    (WORK as f64 * times * times) as u64
+}
+
+impl Cursor {
+    fn is_on_main(&self) -> bool {
+        matches!(&self.rest, Rest::Live(live) if live.own.is_none())
+    }
+
+    fn needs_log(&self) -> bool {
+        matches!(&self.rest, Rest::Live(live) if live.own.is_some())
+    }
+
+    /// Puts rows aside until there are none left or `work` is used up.
+    fn put_aside(&mut self, main: &Connection, watch: &Watch, work: &mut u64) {
+        let Rest::Live(live) = &mut self.rest else {
+            return;
+        };
+        if *work == 0 {
+            return;
+        }
+        let _duty = watch.lend((self.guards)(), Arc::clone(&self.access));
+        let width = self.columns.len();
+        match live.put_aside(main, watch, &mut self.aside, width, work) {
+            Ok(true) => {}
+            Ok(false) => self.rest = Rest::Nothing,
+            Err(error) => {
+                self.aside = Spill::new();
+                self.rest = Rest::Failed(error);
+            }
+        }
+    }
+}
+
 impl Live {
-    fn put_aside(&mut self, conn: &Connection, width: usize, watch: &Watch) -> Result<Source> {
-        let mut aside = SpillWriter::new();
-        let explained = |failure| watch.explain(&failure, "run sqlite iterate statement");
+    pub(super) fn new(
+        statement: CachedStatement,
+        params: Vec<SqlValue>,
+        own: Option<Box<Reader>>,
+    ) -> Self {
+        Self {
+            statement,
+            params: params.into(),
+            own,
+        }
+    }
+
+    /// Runs to the first row; false if there is none.
+    pub(super) fn begin(&mut self, main: &Connection) -> Result<bool, Failure> {
+        let conn = self.own.as_ref().map_or(main, |own| own);
+        let raw = &mut self.statement.raw;
+        // SAFETY: the statement lives beside `params` and is dropped before them; a
+        // boxed slice stays where it is when the box moves.
+        unsafe { raw.bind(conn, &self.params) }?;
+        raw.step(conn)
+    }
+
+    /// False once there is nothing left.
+    fn put_aside(
+        &mut self,
+        main: &Connection,
+        watch: &Watch,
+        aside: &mut Spill,
+        width: usize,
+        work: &mut u64,
+    ) -> Result<bool> {
+        let conn = self.own.as_ref().map_or(main, |own| own);
+        let explained = |failure| watch.explain(&failure, DOING);
         let raw = &mut self.statement.raw;
         let mut more = true;
-        while more {
+        while more && *work > 0 {
+            let mut bytes = 0;
             for index in 0..width {
                 let cell = raw.cell(conn, index).map_err(explained)?;
+                bytes += cell.footprint() as u64;
                 aside.push_cell(&cell);
             }
             aside.end_row().file("put rows aside")?;
             more = raw.step(conn).map_err(explained)?;
+            let done = WORK_OF_ROW + WORK_OF_BYTE * bytes + WORK_OF_STEP * raw.take_steps();
+            *work = work.saturating_sub(done);
         }
-        Ok(Source::Aside(aside.finish().file("put rows aside")?))
-    }
-}
-
-impl Runner<'_> {
-    /// Begins a result and reads its first page.
-    pub(super) fn open_cursor(
-        &mut self,
-        statement: SqlStatement,
-        guards: GuardSource,
-        access: Arc<Access>,
-        max_rows: usize,
-    ) -> Result<Opened> {
-        if self.cursors.open.len() >= CURSORS_MAX {
-            return Err(Error::with(
-                &code::SQLITE_TOO_MANY_RESULTS,
-                json!({ "limit": CURSORS_MAX }),
-            ));
-        }
-        let SqlStatement { sql, params } = statement;
-        self.check_interrupted()?;
-        let Some(cached) = self.prepared("iterate", &sql)? else {
-            return Ok(Opened::empty());
-        };
-        check_params(&params, cached.raw.parameter_count())?;
-        if cached.disturbs_results {
-            return Err(Error::internal(
-                "sqlite iterate only supports a query that does not write",
-            ));
-        }
-        self.begin_cursor(cached, params.into(), guards, access, max_rows)
-    }
-
-    fn begin_cursor(
-        &mut self,
-        mut statement: CachedStatement,
-        params: Box<[SqlValue]>,
-        guards: GuardSource,
-        access: Arc<Access>,
-        max_rows: usize,
-    ) -> Result<Opened> {
-        let doing = "run sqlite iterate statement";
-        // SAFETY: the statement lives beside `params` and is dropped before them;
-        // a boxed slice stays where it is when the box moves.
-        let begun = unsafe { statement.raw.bind(self.conn, &params) };
-        let more = begun
-            .and_then(|()| statement.raw.step(self.conn))
-            .map_err(|failure| self.fail(failure, doing))?;
-        let columns = statement.columns();
-        if !more {
-            statement.raw.clear();
-            self.statements.put(statement);
-            return Ok(Opened {
-                columns,
-                ..Opened::empty()
-            });
-        }
-        self.cursors.next_id += 1;
-        let id = self.cursors.next_id;
-        let rows = Source::Live(Live {
-            statement,
-            _params: params,
-        });
-        let cursor = Cursor {
-            rows,
-            columns: Arc::clone(&columns),
-            guards,
-            access,
-        };
-        self.cursors.open.insert(id, cursor);
-        let page = self.next_page(id, max_rows)?;
-        Ok(Opened { id, columns, page })
-    }
-
-    /// Reads on. A result that ends, or fails, is forgotten.
-    pub(super) fn next_page(&mut self, id: u64, max_rows: usize) -> Result<Page> {
-        let Some(mut cursor) = self.cursors.open.remove(&id) else {
-            return Err(closed());
-        };
-        let page = self.read_page(&mut cursor, max_rows.clamp(1, PAGE_ROWS_MAX))?;
-        if !page.is_last {
-            self.cursors.open.insert(id, cursor);
-        } else if let Source::Live(mut live) = cursor.rows {
-            live.statement.raw.clear();
-            self.statements.put(live.statement);
-        }
-        Ok(page)
-    }
-
-    fn read_page(&mut self, cursor: &mut Cursor, max_rows: usize) -> Result<Page> {
-        let width = cursor.columns.len();
-        let mut rows = Rows::new(width);
-        let mut bytes = 0;
-        let mut is_last = false;
-        while !is_last && rows.len() < max_rows && bytes < PAGE_BYTES {
-            let start = rows.cell_count();
-            is_last = match &mut cursor.rows {
-                Source::Live(live) => !self.read_live(live, &mut rows)?,
-                Source::Aside(spill) => {
-                    spill.read_into(&mut rows).file("read rows put aside")?;
-                    spill.is_empty()
-                }
-                Source::Failed(error) => return Err(error.duplicate()),
-            };
-            bytes += rows.footprint_from(start);
-        }
-        Ok(Page { rows, is_last })
-    }
-
-    /// Takes the row the statement is on and moves to the next.
-    fn read_live(&mut self, live: &mut Live, rows: &mut Rows) -> Result<bool> {
-        if let Some(reason) = self.watch.check() {
-            return Err(interrupted(reason));
-        }
-        let raw = &mut live.statement.raw;
-        let row = (0..rows.width()).map(|index| raw.cell(self.conn, index));
-        rows.try_push(row)
-            .and_then(|()| raw.step(self.conn))
-            .map_err(|failure| self.fail(failure, "run sqlite iterate statement"))
-    }
-}
-
-impl Opened {
-    /// A result without rows: there is nothing to go on with.
-    fn empty() -> Self {
-        Self {
-            id: 0,
-            columns: Arc::default(),
-            page: Page {
-                rows: Rows::default(),
-                is_last: true,
-            },
-        }
+        Ok(more)
     }
 }

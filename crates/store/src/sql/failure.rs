@@ -64,7 +64,9 @@ pub(super) fn from_sqlite(failure: &Failure, doing: &str) -> Error {
         return Error::with(&code::SQLITE_MEMORY_EXCEEDED, json!({ "limit": limit }));
     }
     match failure.primary() {
-        ffi::SQLITE_CORRUPT | ffi::SQLITE_NOTADB => corrupt(&text),
+        // Of a virtual table alone, which its owner may have brought about.
+        ffi::SQLITE_CORRUPT if failure.code != ffi::SQLITE_CORRUPT_VTAB => corrupt(&text),
+        ffi::SQLITE_NOTADB => corrupt(&text),
         ffi::SQLITE_FULL
         | ffi::SQLITE_IOERR
         | ffi::SQLITE_CANTOPEN
@@ -100,6 +102,7 @@ fn name_of(code: c_int) -> &'static str {
         ffi::SQLITE_CONSTRAINT_ROWID => "SQLITE_CONSTRAINT_ROWID",
         ffi::SQLITE_CONSTRAINT_TRIGGER => "SQLITE_CONSTRAINT_TRIGGER",
         ffi::SQLITE_CONSTRAINT_UNIQUE => "SQLITE_CONSTRAINT_UNIQUE",
+        ffi::SQLITE_CORRUPT_VTAB => "SQLITE_CORRUPT_VTAB",
         ffi::SQLITE_CONSTRAINT_VTAB => "SQLITE_CONSTRAINT_VTAB",
         _ => "",
     };

@@ -58,6 +58,22 @@ pub(super) struct Terms {
     pub ticket: Option<Ticket>,
 }
 
+impl Terms {
+    fn on_duty<T>(
+        &mut self,
+        session: &mut Session<'_>,
+        work: impl FnOnce(&mut Session<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let (guard, access) = (self.guard.take(), Arc::clone(&self.access));
+        let Claim::Inside(tx) = &self.claim else {
+            return session.on_duty(guard, access, self.number, work);
+        };
+        session
+            .on_duty(Some(tx.guard(guard)), access, self.number, work)
+            .map_err(|error| tx.told(error))
+    }
+}
+
 pub(super) struct SqlTask<T, W, R>
 where
     R: FnOnce(Result<T>),
@@ -103,12 +119,7 @@ where
     fn run(mut self: Box<Self>, session: &mut Session<'_>) {
         let outcome = match self.work.take() {
             Some(work) if self.terms.is_ending => work(session),
-            Some(work) => session.on_duty(
-                self.terms.guard.take(),
-                Arc::clone(&self.terms.access),
-                self.terms.number,
-                work,
-            ),
+            Some(work) => self.terms.on_duty(session, work),
             None => return,
         };
         session.observe();

@@ -79,7 +79,9 @@ impl Runner<'_> {
         };
         self.control(begin)?;
         let was_inside = std::mem::replace(&mut self.inside, true);
+        self.watch.set_batch(true);
         let outcome = work(self);
+        self.watch.set_batch(false);
         self.inside = was_inside;
         let outcome = outcome.and_then(|done| self.control(commit).map(|()| done));
         if outcome.is_err() && !self.conn.is_autocommit() {

@@ -16,6 +16,8 @@ mod many;
 mod policy;
 mod pragmas;
 mod raw;
+pub(crate) mod reader;
+mod reading;
 mod result_set;
 mod runner;
 mod side;

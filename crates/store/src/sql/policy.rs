@@ -11,7 +11,7 @@
 
 use rusqlite::hooks::{AuthAction, TransactionOperation};
 
-use super::pragmas;
+use super::{pragmas, text};
 
 /// Prefixes of the runtime's tables: RivetKit's, and those it has none for.
 const RESERVED: [&str; 2] = ["_rivet_", "_greenroom_"];
@@ -29,6 +29,9 @@ const FORBIDDEN_FUNCTIONS: [&str; 7] = [
     "fsdir",
     "lsmode",
 ];
+
+/// The savepoint that a batch inside a transaction runs in.
+pub(super) const BATCH_SAVEPOINT: &str = "sqlite_batch";
 
 /// The circumstances a statement runs in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,6 +99,48 @@ fn function(name: &str) -> Verdict {
     } else {
         Verdict::Allow
     }
+}
+
+/// The savepoints that a batch has begun. It may end those and no others, for it would
+/// take what was before it along, or escape what takes it back.
+#[derive(Debug, Default)]
+pub(super) struct Savepoints(Vec<String>);
+
+impl Savepoints {
+    /// Why the batch may not do this; `None` if it may, which is then noted.
+    pub(super) fn judge(&mut self, action: AuthAction<'_>) -> Option<String> {
+        let AuthAction::Savepoint {
+            operation,
+            savepoint_name: name,
+        } = action
+        else {
+            return None;
+        };
+        if name.eq_ignore_ascii_case(BATCH_SAVEPOINT) {
+            return Some(format!("the savepoint {name} is the batch's own"));
+        }
+        let known = |known: &String| known.eq_ignore_ascii_case(name);
+        match (operation, self.0.iter().rposition(known)) {
+            (TransactionOperation::Begin, _) => self.0.push(name.to_owned()),
+            (TransactionOperation::Release, Some(at)) => self.0.truncate(at),
+            (TransactionOperation::Rollback, Some(at)) => self.0.truncate(at + 1),
+            _ => return Some(format!("the savepoint {name} was not begun by this batch")),
+        }
+        None
+    }
+}
+
+/// Functions whose answer is another on every connection.
+const OF_THE_CONNECTION: [&str; 3] = ["changes", "last_insert_rowid", "total_changes"];
+
+/// True for what depends on more than the database.
+pub(super) fn asks_the_connection(action: AuthAction<'_>) -> bool {
+    let AuthAction::Function { function_name } = action else {
+        return false;
+    };
+    OF_THE_CONNECTION
+        .iter()
+        .any(|known| function_name.eq_ignore_ascii_case(known))
 }
 
 fn attach(filename: &str, situation: Situation) -> Verdict {
@@ -196,9 +241,20 @@ pub(super) fn is_reserved(name: &str) -> bool {
     })
 }
 
-/// True if `sql` names something reserved. SQLite does not tell the new name of
-/// a renamed table, so such statements are searched for it.
-pub(super) fn mentions_reserved(sql: &str) -> bool {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_' || c == '$';
-    sql.split(|c| !is_name(c)).any(is_reserved)
+/// Why the statement of this text is refused for what SQLite does not tell: the new
+/// name of a table that is renamed, and the table that a foreign key refers to, whose
+/// rows could not be deleted any more.
+pub(super) fn judge_text(sql: &str) -> Option<&'static str> {
+    if text::first_word(sql).eq_ignore_ascii_case("alter") && words(sql).any(is_reserved) {
+        return Some("names that begin with _rivet_ or _greenroom_ are reserved for the runtime");
+    }
+    let refers = |sql| words(sql).any(|word| word.eq_ignore_ascii_case("references"));
+    if text::creates_table(sql) && refers(sql) && words(sql).any(is_reserved) {
+        return Some("no table may refer to one of the runtime's");
+    }
+    None
+}
+
+fn words(sql: &str) -> impl Iterator<Item = &str> {
+    sql.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))
 }

@@ -263,6 +263,14 @@ impl RawStatement {
         })
     }
 
+    /// Instructions of SQLite's machine since the last call of this.
+    pub(super) fn take_steps(&self) -> u64 {
+        // SAFETY: the statement is alive.
+        let steps =
+            unsafe { ffi::sqlite3_stmt_status(self.as_ptr(), ffi::SQLITE_STMTSTATUS_VM_STEP, 1) };
+        steps.unsigned_abs().into()
+    }
+
     /// Ends the run and lets go of the bound values.
     pub(super) fn clear(&mut self) {
         // The code of `reset` repeats that of the last step, which was reported.

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use greenroom_error::Result;
 
 use super::coordinator::Claim;
-use super::cursor::{GuardSource, Opened, Page};
+use super::cursor::{GuardSource, Page};
 use super::handle::Inner;
+use super::reading::{Opened, Terms};
 use super::value::SqlStatement;
 
 /// A result that is read in pages. It shows the database as it was when it was
@@ -33,9 +34,15 @@ impl SqlCursor {
         let inside = matches!(claim, Claim::Inside(_));
         let (access, kept) = (user.access(), Arc::clone(&guards));
         let opened = user.call(claim, Some(guards()), move |session| {
+            let readers = session.readers()?;
+            let terms = Terms {
+                guards: kept,
+                access,
+                readers,
+            };
             session
                 .runner(inside)?
-                .open_cursor(statement, kept, access, max_rows)
+                .open_cursor(statement, terms, max_rows)
         });
         let Opened { id, columns, page } = opened.await?;
         let cursor = Self {

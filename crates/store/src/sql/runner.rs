@@ -96,12 +96,8 @@ impl Runner<'_> {
             .map_err(|failure| self.fail(failure, &format!("prepare sqlite {verb} statement")))?;
         prepared.length = prepared.length.min(sql.len());
         let own_text = &sql[..prepared.length];
-        if text::first_word(own_text).eq_ignore_ascii_case("alter")
-            && policy::mentions_reserved(own_text)
-        {
-            return Err(forbidden(
-                "names that begin with _rivet_ or _greenroom_ are reserved for the runtime",
-            ));
+        if let Some(reason) = policy::judge_text(own_text) {
+            return Err(forbidden(reason));
         }
         Ok(prepared)
     }
@@ -122,7 +118,10 @@ impl Runner<'_> {
     ) -> Result<ExecuteResult> {
         check_params(params, cached.raw.parameter_count())?;
         if cached.disturbs_results {
-            self.detach_results();
+            self.cursors.leave_main(self.conn, self.watch);
+        }
+        if cached.concerns_log {
+            self.cursors.put_aside(self.conn, self.watch);
         }
         self.set_situation(is_vacuum(cached));
         let collected = self.collect(cached, params);
@@ -181,7 +180,7 @@ impl Runner<'_> {
 
     /// Runs a statement that is ours and not the user's, `BEGIN` or the like.
     pub(super) fn control(&mut self, sql: &'static str) -> Result<()> {
-        self.detach_results();
+        self.cursors.leave_main(self.conn, self.watch);
         self.watch.set_situation(Situation {
             is_ours: true,
             ..Situation::default()
@@ -196,10 +195,6 @@ impl Runner<'_> {
         self.watch
             .check()
             .map_or(Ok(()), |reason| Err(interrupted(reason)))
-    }
-
-    fn detach_results(&mut self) {
-        self.cursors.detach(self.conn, self.watch);
     }
 
     /// The structured form of a failure, with the reason if we caused it.

@@ -15,10 +15,13 @@ use super::cache::StatementCache;
 use super::coordinator::{Coordinator, Phase, Tx};
 use super::cursor::Cursors;
 use super::raw;
+use super::reader::Readers;
 use super::runner::{Counters, Runner, VALUE_BYTES_MAX};
 use super::watch::{Access, Guard, Watch};
+use crate::disk;
 use crate::failure::SqlResult;
 use crate::open_file::OpenFile;
+use crate::place::Place;
 use crate::save::SaveBatch;
 use crate::session::Session;
 
@@ -33,13 +36,7 @@ pub(crate) struct UserConnection {
 impl UserConnection {
     /// Puts limits and a watch on `conn`.
     pub(crate) fn new(conn: &Connection) -> Self {
-        let bytes = i32::try_from(VALUE_BYTES_MAX).unwrap_or(i32::MAX);
-        conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes);
-        conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, bytes);
-        // One, because VACUUM attaches the file it writes.
-        conn.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 1);
-        conn.set_limit(Limit::SQLITE_LIMIT_WORKER_THREADS, 0);
-        conn.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 100);
+        bound_statements(conn);
         Self {
             watch: Watch::install(conn),
             statements: StatementCache::default(),
@@ -55,6 +52,17 @@ impl UserConnection {
     pub(crate) fn is_pinned(&self) -> bool {
         self.watch.has_temporary_objects()
     }
+}
+
+/// Puts limits on what statements on `conn` may be.
+pub(super) fn bound_statements(conn: &Connection) {
+    let bytes = i32::try_from(VALUE_BYTES_MAX).unwrap_or(i32::MAX);
+    conn.set_limit(Limit::SQLITE_LIMIT_LENGTH, bytes);
+    conn.set_limit(Limit::SQLITE_LIMIT_SQL_LENGTH, bytes);
+    // One, because VACUUM attaches the file it writes.
+    conn.set_limit(Limit::SQLITE_LIMIT_ATTACHED, 1);
+    conn.set_limit(Limit::SQLITE_LIMIT_WORKER_THREADS, 0);
+    conn.set_limit(Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 100);
 }
 
 /// The user's part of a database, open or not.
@@ -80,7 +88,7 @@ impl UserSide {
 
     /// Called before a connection is closed that another will replace.
     pub(crate) fn detach(&mut self, file: &OpenFile) {
-        self.put_results_aside(file);
+        self.cursors.put_aside(&file.conn, &file.user.watch);
         for name in file.user.watch.settings() {
             let value = file
                 .conn
@@ -93,8 +101,14 @@ impl UserSide {
     }
 
     /// Called before the runtime writes.
-    pub(crate) fn put_results_aside(&mut self, file: &OpenFile) {
-        self.cursors.detach(&file.conn, &file.user.watch);
+    pub(crate) fn free_connection(&mut self, file: &OpenFile) {
+        self.cursors.leave_main(&file.conn, &file.user.watch);
+    }
+
+    /// Called after each job: results must not keep the log of `log_bytes` long.
+    pub(crate) fn shorten_log(&mut self, file: &OpenFile, log_bytes: impl FnOnce() -> u64) {
+        self.cursors
+            .shorten_log(&file.conn, &file.user.watch, log_bytes);
     }
 
     fn remember(&mut self, name: &'static str, value: i64) {
@@ -121,6 +135,22 @@ impl UserSide {
             suspect: &mut file.suspect,
             inside,
         }
+    }
+}
+
+impl<'a> Session<'a> {
+    /// Where a result may get a connection of its own, which is where everything that
+    /// it could see is in the file.
+    pub(super) fn readers(&mut self) -> Result<Option<Readers<'a>>> {
+        let (files, room) = (self.files(), self.room_for_readers());
+        let Place::File(path) = self.place() else {
+            return Ok(None);
+        };
+        let file = self.file()?;
+        let all_is_in_the_file =
+            !file.is_corked() && !file.in_transaction() && !file.user.watch.has_temporary_objects();
+        let path = Arc::clone(path);
+        Ok((all_is_in_the_file && disk::shares_files()).then_some(Readers { room, files, path }))
     }
 }
 

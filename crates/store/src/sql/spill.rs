@@ -1,6 +1,6 @@
 //! Rows put aside: in memory while they are few, in a nameless file beyond that.
 
-use std::io::{self, BufReader, Read, Seek, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 
 use bytes::Bytes;
 use tempfile::SpooledTempFile;
@@ -19,62 +19,65 @@ const REAL: u8 = 2;
 const TEXT: u8 = 3;
 const BLOB: u8 = 4;
 
-/// Takes rows in.
-pub(super) struct SpillWriter {
-    file: SpooledTempFile,
-    /// One row at a time is put together here, so that the file sees few writes.
-    row: Vec<u8>,
-    rows: u64,
-    bytes: u64,
-}
+/// Bytes that go to the file, and come from it, at a time.
+const BLOCK: usize = 64 * 1024;
 
-/// Gives them back, in order.
+/// Rows in the order in which they came. More may be added while others were read.
 pub(super) struct Spill {
-    file: BufReader<SpooledTempFile>,
+    file: SpooledTempFile,
+    /// Where in the file the next block is read and written.
+    read_at: u64,
+    written: u64,
+    /// The end of what came in, not in the file yet.
+    incoming: Vec<u8>,
+    /// The block of the file that is read now, and how far.
+    outgoing: Vec<u8>,
+    used: usize,
     rows: u64,
 }
 
-impl SpillWriter {
+impl Spill {
     pub(super) fn new() -> Self {
         Self {
             file: tempfile::spooled_tempfile(MEMORY_MAX),
-            row: Vec::new(),
+            read_at: 0,
+            written: 0,
+            incoming: Vec::new(),
+            outgoing: Vec::new(),
+            used: 0,
             rows: 0,
-            bytes: 0,
         }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows == 0
     }
 
     /// Adds a cell to the row that [`end_row`](Self::end_row) ends.
     pub(super) fn push_cell(&mut self, cell: &SqlValue) {
-        encode(&mut self.row, cell);
+        encode(&mut self.incoming, cell);
     }
 
     pub(super) fn end_row(&mut self) -> io::Result<()> {
-        self.bytes += self.row.len() as u64;
-        if self.bytes > SPILL_BYTES_MAX {
+        if self.written + self.incoming.len() as u64 > SPILL_BYTES_MAX {
             return Err(io::Error::new(
                 io::ErrorKind::StorageFull,
                 format!("more than {SPILL_BYTES_MAX} bytes of rows had to be put aside"),
             ));
         }
         self.rows += 1;
-        self.file.write_all(&self.row)?;
-        self.row.clear();
+        if self.incoming.len() >= BLOCK {
+            self.write_block()?;
+        }
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> io::Result<Spill> {
-        self.file.rewind()?;
-        Ok(Spill {
-            file: BufReader::with_capacity(64 * 1024, self.file),
-            rows: self.rows,
-        })
-    }
-}
-
-impl Spill {
-    pub(super) fn is_empty(&self) -> bool {
-        self.rows == 0
+    fn write_block(&mut self) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(self.written))?;
+        self.file.write_all(&self.incoming)?;
+        self.written += self.incoming.len() as u64;
+        self.incoming.clear();
+        Ok(())
     }
 
     /// Appends the next row to `rows`; false if there is none left.
@@ -83,11 +86,36 @@ impl Spill {
             return Ok(false);
         }
         let row: Vec<SqlValue> = (0..rows.width())
-            .map(|_| decode(&mut self.file))
+            .map(|_| decode(self))
             .collect::<io::Result<_>>()?;
         rows.push(row.into_iter());
         self.rows -= 1;
         Ok(true)
+    }
+
+    fn read_block(&mut self) -> io::Result<()> {
+        if self.read_at == self.written {
+            self.write_block()?;
+        }
+        self.outgoing.clear();
+        self.used = 0;
+        self.file.seek(SeekFrom::Start(self.read_at))?;
+        let read = Read::take(&mut self.file, BLOCK as u64).read_to_end(&mut self.outgoing)?;
+        self.read_at += read as u64;
+        Ok(())
+    }
+}
+
+impl Read for Spill {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.used == self.outgoing.len() {
+            self.read_block()?;
+        }
+        let bytes = &self.outgoing[self.used..];
+        let count = bytes.len().min(into.len());
+        into[..count].copy_from_slice(&bytes[..count]);
+        self.used += count;
+        Ok(count)
     }
 }
 
@@ -164,23 +192,48 @@ mod tests {
         ]
     }
 
+    fn push(spill: &mut Spill, number: i64) {
+        spill.push_cell(&SqlValue::Integer(number));
+        values().iter().for_each(|cell| spill.push_cell(cell));
+        spill.end_row().unwrap();
+    }
+
+    fn expect(spill: &mut Spill, number: i64) {
+        let mut rows = Rows::new(values().len() + 1);
+        assert!(spill.read_into(&mut rows).unwrap());
+        let mut expected = vec![SqlValue::Integer(number)];
+        expected.extend(values());
+        assert_eq!(rows.into_cells(), expected);
+    }
+
     #[test]
     fn rows_come_back_as_they_went_in_from_memory_and_from_a_file() {
         for count in [0, 1, 20_000] {
-            let mut writer = SpillWriter::new();
-            for _ in 0..count {
-                values().iter().for_each(|cell| writer.push_cell(cell));
-                writer.end_row().unwrap();
-            }
-            let mut spill = writer.finish().unwrap();
+            let mut spill = Spill::new();
+            (0..count).for_each(|number| push(&mut spill, number));
             assert_eq!(spill.is_empty(), count == 0);
-            for _ in 0..count {
-                let mut rows = Rows::new(values().len());
-                assert!(spill.read_into(&mut rows).unwrap());
-                assert_eq!(rows.into_cells(), values());
-            }
-            assert!(!spill.read_into(&mut Rows::new(7)).unwrap());
+            (0..count).for_each(|number| expect(&mut spill, number));
+            assert!(!spill.read_into(&mut Rows::new(8)).unwrap());
         }
+    }
+
+    #[test]
+    fn rows_may_be_added_while_others_are_read() {
+        let mut spill = Spill::new();
+        let (mut added, mut read) = (0, 0);
+        for round in 0..40 {
+            for _ in 0..(round * 97) % 1_500 {
+                push(&mut spill, added);
+                added += 1;
+            }
+            for _ in 0..(added - read).min((round * 61) % 1_100) {
+                expect(&mut spill, read);
+                read += 1;
+            }
+        }
+        assert!(read > 5_000, "{read}");
+        (read..added).for_each(|number| expect(&mut spill, number));
+        assert!(spill.is_empty());
     }
 
     #[test]

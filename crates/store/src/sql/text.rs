@@ -58,6 +58,31 @@ pub(super) fn is_query(sql: &str) -> bool {
         .any(|word| first_word(sql).eq_ignore_ascii_case(word))
 }
 
+/// True for statements that read or write rows of tables.
+pub(super) fn is_about_rows(sql: &str) -> bool {
+    [
+        "select", "insert", "update", "delete", "replace", "with", "values",
+    ]
+    .iter()
+    .any(|word| first_word(sql).eq_ignore_ascii_case(word))
+}
+
+/// True for a `CREATE TABLE`, temporary or not.
+pub(super) fn creates_table(sql: &str) -> bool {
+    let mut rest = sql;
+    for expected in ["create", "temp", "temporary", "table"] {
+        let word = first_word(rest);
+        let same = word.eq_ignore_ascii_case(expected);
+        match expected {
+            "table" => return same,
+            "create" if !same => return false,
+            _ if same => rest = &skip_blank(rest)[word.len()..],
+            _ => {}
+        }
+    }
+    false
+}
+
 /// True for statements that set SQLite's count of changes.
 pub(super) fn changes_rows(sql: &str) -> bool {
     ["insert", "update", "delete", "replace", "with"]
@@ -105,6 +130,24 @@ mod tests {
             "BEGIN",
         ] {
             assert!(!ends_transaction(sql), "{sql}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_created_however_it_is_spelled() {
+        for sql in [
+            "CREATE TABLE t (a)",
+            "create/**/temp -- x\n table t (a)",
+            "Create Temporary Table t (a)",
+        ] {
+            assert!(creates_table(sql), "{sql}");
+        }
+        for sql in [
+            "CREATE VIEW t AS SELECT 1",
+            "TABLE",
+            "CREATE INDEX i ON t (a)",
+        ] {
+            assert!(!creates_table(sql), "{sql}");
         }
     }
 

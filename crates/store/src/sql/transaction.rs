@@ -180,12 +180,14 @@ impl SqlTransaction {
     /// Makes the changes durable. On failure they are taken back, and the
     /// transaction has ended all the same.
     pub async fn commit(&self) -> Result<()> {
+        self.0.tx.end_asked();
         self.step(|session| session.commit_transaction()).await
     }
 
     /// Takes the changes back. Succeeds without effect if SQLite has done so
     /// already, in the middle of a statement.
     pub async fn rollback(&self) -> Result<()> {
+        self.0.tx.end_asked();
         let outcome = self
             .step(|session| {
                 session.finish_transaction(Phase::RolledBack);
@@ -239,14 +241,15 @@ impl TransactionDeadline {
         drop(phase.wait_for(|phase| phase.is_over()).await);
     }
 
-    /// Rolls the transaction back, after the statement that runs and those
-    /// before it in line. A commit that stands before this wins. Statements of
-    /// users that waited for the transaction fail with
+    /// Rolls the transaction back. A commit that stands in line before this wins;
+    /// without one, the statement of it that runs is stopped, and so are those that
+    /// wait. Statements of users that waited for the transaction fail with
     /// `sqlite/transaction_expired`, because it may have waited for them.
     pub fn expire(self) {
         let Some(user) = self.user.upgrade() else {
             return;
         };
+        self.tx.time_over();
         let tx = Arc::clone(&self.tx);
         let expire = move |session: &mut crate::session::Session<'_>| {
             tracing::warn!(key = %tx.key, name = tx.name.as_deref(), timeout_ms = tx.timeout_ms, "a transaction reached its deadline and was rolled back");

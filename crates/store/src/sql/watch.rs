@@ -15,7 +15,7 @@ use rusqlite::hooks::{AuthContext, Authorization};
 use rusqlite::{Connection, ffi};
 
 use super::failure::{Interruption, forbidden, from_sqlite, interrupted};
-use super::policy::{self, Situation, Verdict};
+use super::policy::{self, Savepoints, Situation, Verdict};
 use super::raw::Failure;
 
 /// Instructions of SQLite's machine between two looks at the guard: some tens
@@ -47,6 +47,8 @@ struct Duty {
     /// The job's number; see [`Access::number`].
     number: u64,
     situation: Situation,
+    /// While a batch runs.
+    savepoints: Option<Savepoints>,
 }
 
 /// How far a user's handle is still open.
@@ -106,9 +108,31 @@ impl Watch {
         conn.authorizer(Some(move |context: AuthContext<'_>| {
             state.lock().authorize(context)
         }));
-        let state = Arc::clone(&watch.0);
-        conn.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || state.lock().must_stop()));
+        watch.look_now_and_then(conn);
         watch
+    }
+
+    /// Watches a second connection, which reads a result. It is refused what only the
+    /// first one knows.
+    pub(super) fn watch_reader(&self, conn: &Connection) {
+        let state = Arc::clone(&self.0);
+        conn.authorizer(Some(move |context: AuthContext<'_>| {
+            if policy::asks_the_connection(context.action) {
+                return Authorization::Deny;
+            }
+            state.lock().authorize(context)
+        }));
+        self.look_now_and_then(conn);
+    }
+
+    fn look_now_and_then(&self, conn: &Connection) {
+        let state = Arc::clone(&self.0);
+        conn.progress_handler(STEPS_BETWEEN_LOOKS, Some(move || state.lock().must_stop()));
+    }
+
+    /// After a statement that is about to be tried elsewhere.
+    pub(super) fn forget_refusal(&self) {
+        self.0.lock().denied = None;
     }
 
     pub(super) fn begin(
@@ -122,6 +146,7 @@ impl Watch {
             number,
             access,
             situation: Situation::default(),
+            savepoints: None,
         });
         OnDuty(self)
     }
@@ -135,6 +160,13 @@ impl Watch {
                 winding_down: duty.access.winding_down.load(Ordering::Acquire),
                 ..situation
             };
+        }
+    }
+
+    /// A batch begins, or has ended.
+    pub(super) fn set_batch(&self, runs: bool) {
+        if let Some(duty) = &mut self.0.lock().duty {
+            duty.savepoints = runs.then(Savepoints::default);
         }
     }
 
@@ -154,6 +186,7 @@ impl Watch {
             number: u64::MAX,
             access,
             situation: Situation::default(),
+            savepoints: None,
         };
         Lent {
             watch: self,
@@ -186,10 +219,18 @@ impl Watch {
 
 impl State {
     fn authorize(&mut self, context: AuthContext<'_>) -> Authorization {
-        let Some(duty) = &self.duty else {
+        let Some(duty) = &mut self.duty else {
             return Authorization::Allow;
         };
-        match policy::judge(context.action, duty.situation) {
+        let verdict = match &mut duty.savepoints {
+            Some(savepoints) if !duty.situation.is_ours => savepoints.judge(context.action),
+            _ => None,
+        };
+        let verdict = verdict.map_or_else(
+            || policy::judge(context.action, duty.situation),
+            Verdict::Deny,
+        );
+        match verdict {
             Verdict::Allow => Authorization::Allow,
             Verdict::AllowSetting(name) => {
                 if !self.settings.contains(&name) {

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 
 use super::fixture::{initialised, state_only, stored_state};
 use crate::failure::SqlResult;
-use crate::{Database, Disk, DiskCall, DiskOp, Store, StoreOptions, Verdict};
+use crate::{Database, Disk, DiskCall, DiskOp, Guard, SqlStatement, Store, StoreOptions, Verdict};
 
 /// Contents of files by inode as last synced, and the names of the folder as
 /// last synced.
@@ -26,29 +26,36 @@ struct Durable {
 
 /// One remainder: the files, and how many saves were acknowledged by then.
 #[derive(PartialEq)]
-struct Remainder {
-    files: HashMap<String, Vec<u8>>,
-    acknowledged: u64,
+pub(super) struct Remainder {
+    pub(super) files: HashMap<String, Vec<u8>>,
+    pub(super) acknowledged: u64,
 }
 
 /// Which end to record.
 #[derive(Clone, Copy, Default, PartialEq)]
-enum End {
+pub(super) enum End {
     #[default]
     PowerCut,
     Kill,
 }
 
 #[derive(Clone, Default)]
-struct Recorder {
+pub(super) struct Recorder {
     end: End,
     durable: Arc<Mutex<Durable>>,
-    remainders: Arc<Mutex<Vec<Remainder>>>,
-    acknowledged: Arc<AtomicU64>,
+    pub(super) remainders: Arc<Mutex<Vec<Remainder>>>,
+    pub(super) acknowledged: Arc<AtomicU64>,
 }
 
 impl Recorder {
-    fn disk(&self) -> Disk {
+    pub(super) fn of(end: End) -> Self {
+        Self {
+            end,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn disk(&self) -> Disk {
         let recorder = self.clone();
         Disk::scripted(move |call| recorder.record(call)).unwrap()
     }
@@ -137,8 +144,8 @@ fn read_all(folder: &Path) -> HashMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Creation, saves, sleeps and wakes of one actor. Save 1 is the first start and
-/// is acknowledged by its commit.
+/// Creation, saves, sleeps and wakes of one actor, of which a result is read at times.
+/// Save 1 is the first start and is acknowledged by its commit.
 async fn live(recorder: &Recorder, path: PathBuf, saves: u64) {
     let store = Store::new(StoreOptions {
         disk: recorder.disk(),
@@ -149,13 +156,21 @@ async fn live(recorder: &Recorder, path: PathBuf, saves: u64) {
     recorder.save(&database, 1).await;
     database.commit_startup().await.unwrap();
     recorder.acknowledged.store(1, Ordering::SeqCst);
+    let mut reading = None;
     for number in 2..=saves {
         recorder.save(&database, number).await;
+        if number % 7 == 3 {
+            let sql = SqlStatement::new("SELECT name FROM sqlite_schema", Vec::new());
+            let guards = Arc::new(|| -> Guard { Box::new(|| None) });
+            let opened = database.user_sql().open_cursor(sql, guards, 1).await;
+            reading = Some(opened.unwrap());
+        }
         if number % 7 == 0 {
             database.close().await.unwrap();
             database.start().await.unwrap();
         }
     }
+    drop(reading);
     store.close().await;
 }
 
@@ -191,10 +206,7 @@ async fn check(remainder: &Remainder) {
 
 async fn check_every_end(end: End, saves: u64) -> Vec<Remainder> {
     let folder = tempfile::tempdir().unwrap();
-    let recorder = Recorder {
-        end,
-        ..Recorder::default()
-    };
+    let recorder = Recorder::of(end);
     live(&recorder, folder.path().join("actor.db"), saves).await;
     let remainders = std::mem::take(&mut *recorder.remainders.lock());
     for remainder in &remainders {

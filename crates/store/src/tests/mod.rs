@@ -1,6 +1,7 @@
 //! Behaviour of the store through its public handles, on real files.
 
 mod crashes;
+mod crashes_sql;
 mod disk_faults;
 pub(crate) mod fixture;
 mod lifecycle;

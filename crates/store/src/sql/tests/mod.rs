@@ -7,6 +7,7 @@ mod figures;
 mod interruption;
 mod limits;
 mod policy;
+mod readers;
 mod statements;
 mod transactions;
 mod waiting;

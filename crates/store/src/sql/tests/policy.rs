@@ -2,7 +2,7 @@
 
 use greenroom_error::code;
 
-use super::{Actor, reason, statement};
+use super::{Actor, reason, statement, text};
 use crate::tests::fixture::{inspect, state_only, stored_state};
 
 async fn is_forbidden(actor: &Actor, sql: &str) {
@@ -188,4 +188,51 @@ async fn a_damaged_file_is_told_as_such_and_concerns_one_actor() {
     sql.execute(statement("CREATE TABLE t (a)", []), None)
         .await
         .unwrap();
+}
+
+#[tokio::test]
+async fn no_table_of_a_users_refers_to_one_of_the_runtimes() {
+    let actor = Actor::new().await;
+    actor.run("CREATE TABLE x (a)").await.unwrap();
+    for sql in [
+        "CREATE TABLE t (k REFERENCES _rivet_meta (key))",
+        "CREATE TEMP TABLE t (k, FOREIGN KEY (k) REFERENCES/**/\"_rivet_meta\")",
+        "/* x */ create -- y\n table t (k references [_Greenroom_x])",
+        "ALTER TABLE x ADD COLUMN y REFERENCES _rivet_meta",
+    ] {
+        is_forbidden(&actor, sql).await;
+    }
+    actor
+        .run("CREATE TABLE parent (k PRIMARY KEY, n AS (length('_rivet_meta')))")
+        .await
+        .unwrap();
+    actor
+        .run("CREATE VIEW v AS SELECT * FROM _rivet_meta -- references")
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn an_index_is_damaged_neither_by_hand_nor_in_name() {
+    let actor = Actor::new().await;
+    let script = "CREATE VIRTUAL TABLE docs USING fts5(body);
+        CREATE VIRTUAL TABLE _rivet_ USING fts5(body)";
+    let error = actor.sql.exec(script.to_owned(), None).await.unwrap_err();
+    assert!(error.is(&code::SQLITE_FORBIDDEN), "{error}");
+    let error = actor.run("DELETE FROM docs_data").await.unwrap_err();
+    assert!(text(&error).contains("table docs_data may not be modified"));
+    // What does not fit its contents is the index's trouble, not the file's.
+    let script = "CREATE TABLE c (id INTEGER PRIMARY KEY, body);
+        CREATE VIRTUAL TABLE outside USING fts5(body, content='c', content_rowid='id');
+        INSERT INTO c VALUES (1, 'a b'); INSERT INTO outside (rowid, body) VALUES (1, 'a b');
+        INSERT INTO outside (outside, rowid, body) VALUES ('delete', 1, 'x y');";
+    drop(actor.sql.exec(script.to_owned(), None).await);
+    let checked = actor
+        .run("INSERT INTO outside (outside, rank) VALUES ('integrity-check', 1)")
+        .await;
+    let error = checked.unwrap_err();
+    assert!(error.is(&code::INTERNAL), "{error}");
+    let sqlite = &error.metadata().unwrap()["sqlite"];
+    assert_eq!(sqlite["code"], "SQLITE_CORRUPT_VTAB");
+    assert_eq!(actor.rows("PRAGMA integrity_check").await, ["ok"]);
 }

@@ -349,3 +349,32 @@ async fn deep_statements_are_refused_and_do_not_overflow_the_stack() {
     }
     assert_eq!(actor.rows("SELECT 1").await, ["1"]);
 }
+
+#[tokio::test]
+async fn patterns_views_and_cascades_of_many_levels_do_not_overflow_the_stack() {
+    let actor = Actor::new().await;
+    let text = "a".repeat(50_000);
+    for (like, many) in [("LIKE", "%a"), ("GLOB", "*a")] {
+        let values = [
+            SqlValue::Text(text.clone()),
+            SqlValue::Text(many.repeat(25_000)),
+        ];
+        let sql = statement(&format!("SELECT ? {like} ?"), values);
+        let matched = actor.sql.execute(sql, None).await.unwrap();
+        assert_eq!(shown(&matched), ["1"], "{like}");
+    }
+    let mut script = "CREATE VIEW v0 AS SELECT 1 AS a;
+        CREATE TABLE t0 (a PRIMARY KEY);"
+        .to_owned();
+    for level in 1..=1_000 {
+        let below = level - 1;
+        script += &format!(
+            "CREATE VIEW v{level} AS SELECT a FROM v{below};
+            CREATE TABLE t{level} (a PRIMARY KEY REFERENCES t{below} ON DELETE CASCADE);"
+        );
+    }
+    actor.sql.exec(script, None).await.unwrap();
+    assert_eq!(actor.rows("SELECT a FROM v1000").await, ["1"]);
+    actor.run("INSERT INTO t0 VALUES (1)").await.unwrap();
+    actor.run("DELETE FROM t0").await.unwrap();
+}

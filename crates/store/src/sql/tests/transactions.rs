@@ -5,8 +5,8 @@ use std::time::Duration;
 use greenroom_error::code;
 
 use super::{Actor, counting, insert, options, statement, text};
-use crate::BeginOptions;
 use crate::tests::fixture::inspect;
+use crate::{BeginOptions, SqlStatement};
 
 #[tokio::test]
 async fn a_commit_keeps_and_a_rollback_takes_back() {
@@ -212,4 +212,111 @@ async fn what_a_transaction_committed_is_in_the_file() {
         .query_row("SELECT by FROM t", [], |row| row.get(0))
         .unwrap();
     assert_eq!(by, "kept");
+}
+
+#[tokio::test]
+async fn statements_that_ran_outside_do_not_end_a_handles_transaction() {
+    let actor = counting().await;
+    for sql in ["BEGIN", "COMMIT", "BEGIN", "END", "BEGIN", "ROLLBACK"] {
+        actor.run(sql).await.unwrap();
+    }
+    let tx = actor.begin().await;
+    insert(&tx, "tx").await;
+    for sql in ["COMMIT", "END", "ROLLBACK", "BEGIN"] {
+        let error = tx.execute(statement(sql, []), None).await.unwrap_err();
+        assert!(error.is(&code::SQLITE_FORBIDDEN), "{sql}: {error}");
+    }
+    tx.commit().await.unwrap();
+    assert_eq!(actor.rows("SELECT by FROM t").await, ["tx"]);
+}
+
+fn all<const N: usize>(statements: [&str; N]) -> Vec<SqlStatement> {
+    statements.map(|sql| statement(sql, [])).into()
+}
+
+#[tokio::test]
+async fn a_batch_ends_no_savepoint_that_it_did_not_begin() {
+    let actor = counting().await;
+    for escape in [
+        "RELEASE outer_one",
+        "ROLLBACK TO outer_one",
+        "RELEASE \"Outer_One\"",
+        "RELEASE sqlite_batch",
+        "SAVEPOINT sqlite_batch",
+    ] {
+        let tx = actor.begin().await;
+        tx.execute(statement("SAVEPOINT outer_one", []), None)
+            .await
+            .unwrap();
+        insert(&tx, "before").await;
+        let batch = all(["INSERT INTO t (by) VALUES ('batch')", escape]);
+        let error = tx.execute_batch(batch, None).await.unwrap_err();
+        assert!(error.is(&code::SQLITE_FORBIDDEN), "{escape}: {error}");
+        tx.execute(statement("RELEASE outer_one", []), None)
+            .await
+            .unwrap();
+        tx.commit().await.unwrap();
+        assert_eq!(actor.rows("SELECT by FROM t").await, ["before"], "{escape}");
+        actor.run("DELETE FROM t").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_savepoint_that_is_the_transaction_is_not_committed_by_a_batch() {
+    let actor = counting().await;
+    actor.run("SAVEPOINT whole").await.unwrap();
+    let batch = all(["INSERT INTO t (by) VALUES ('batch')", "RELEASE whole"]);
+    let error = actor.sql.execute_batch(batch, None).await.unwrap_err();
+    assert!(error.is(&code::SQLITE_FORBIDDEN), "{error}");
+    actor.run("RELEASE whole").await.unwrap();
+    assert_eq!(actor.rows("SELECT count(*) FROM t").await, ["0"]);
+}
+
+#[tokio::test]
+async fn a_batch_may_have_savepoints_of_its_own() {
+    let actor = counting().await;
+    let batch = all([
+        "SAVEPOINT a",
+        "INSERT INTO t (by) VALUES ('kept')",
+        "SAVEPOINT b",
+        "INSERT INTO t (by) VALUES ('taken back')",
+        "ROLLBACK TO b",
+        "RELEASE A",
+        "SAVEPOINT a",
+        "INSERT INTO t (by) VALUES ('left open')",
+    ]);
+    actor.sql.execute_batch(batch, None).await.unwrap();
+    assert_eq!(actor.rows("SELECT by FROM t").await, ["kept", "left open"]);
+}
+
+#[tokio::test]
+async fn a_rollback_in_the_middle_of_nested_savepoints_takes_all_of_them_back() {
+    let actor = counting().await;
+    actor
+        .run("CREATE UNIQUE INDEX one_by ON t (by)")
+        .await
+        .unwrap();
+    let tx = actor.begin().await;
+    for sql in [
+        "SAVEPOINT a",
+        "INSERT INTO t (by) VALUES ('x')",
+        "SAVEPOINT b",
+        "INSERT INTO t (by) VALUES ('y')",
+    ] {
+        tx.execute(statement(sql, []), None).await.unwrap();
+    }
+    let batch = all([
+        "INSERT INTO t (by) VALUES ('z')",
+        "INSERT OR ROLLBACK INTO t (by) VALUES ('x')",
+        "INSERT INTO t (by) VALUES ('after')",
+    ]);
+    let error = tx.execute_batch(batch, None).await.unwrap_err();
+    assert!(text(&error).contains("UNIQUE constraint failed: t.by"));
+    let error = tx
+        .execute(statement("SELECT 1", []), None)
+        .await
+        .unwrap_err();
+    assert!(error.is(&code::SQLITE_TRANSACTION_TERMINAL), "{error}");
+    tx.rollback().await.unwrap();
+    assert_eq!(actor.rows("SELECT count(*) FROM t").await, ["0"]);
 }

@@ -3,6 +3,7 @@
 use greenroom_error::code;
 
 use super::{counting, insert, options, statement, text};
+use crate::Guard;
 use crate::sql::job::WAITING_MAX;
 use crate::tests::fixture::{in_line, state_only, stored_state};
 
@@ -192,4 +193,47 @@ async fn an_ordinary_begin_is_tolerated_and_holds_up_saves_only() {
     explicit.wait_for(|open| !*open).await.unwrap();
     assert_eq!(actor.rows("SELECT count(*) FROM t").await, ["0"]);
     assert_eq!(stored_state(&actor.database).await.as_deref(), Some("two"));
+}
+
+#[tokio::test]
+async fn a_deadline_stops_the_statement_that_runs_and_those_behind_it() {
+    let actor = counting().await;
+    let tx = actor.begin().await;
+    insert(&tx, "slow").await;
+    let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+        SELECT max(i) FROM n";
+    let running = in_line(tx.execute(statement(endless, []), None)).await;
+    let behind = in_line(tx.execute(statement("SELECT 1", []), None)).await;
+    tx.deadline().expire();
+    for stopped in [running, behind] {
+        let error = stopped.await.unwrap_err();
+        assert!(error.is(&code::SQLITE_TRANSACTION_EXPIRED), "{error}");
+    }
+    let error = tx.commit().await.unwrap_err();
+    assert!(error.is(&code::SQLITE_TRANSACTION_EXPIRED), "{error}");
+    assert_eq!(actor.rows("SELECT count(*) FROM t").await, ["0"]);
+}
+
+#[tokio::test]
+async fn a_deadline_does_not_stop_what_a_commit_stands_behind() {
+    let actor = counting().await;
+    let tx = actor.begin().await;
+    // The statement begins once the gate is open.
+    let (open, gate) = std::sync::mpsc::sync_channel::<()>(1);
+    let mut waits = true;
+    let guard: Guard = Box::new(move || {
+        if std::mem::take(&mut waits) {
+            gate.recv().unwrap();
+        }
+        None
+    });
+    let long = "INSERT INTO t (by) WITH RECURSIVE n(i) AS
+        (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT 'long' FROM n";
+    let running = in_line(tx.execute(statement(long, []), Some(guard))).await;
+    let commit = in_line(tx.commit()).await;
+    tx.deadline().expire();
+    open.send(()).unwrap();
+    running.await.unwrap();
+    commit.await.unwrap();
+    assert_eq!(actor.rows("SELECT count(*) FROM t").await, ["20000"]);
 }

@@ -178,6 +178,12 @@ export declare class CoreRegistry {
   /** Opens the data directory and the host, without any socket. */
   openEmbedded(config: JsEmbeddedConfig): Promise<void>
   /**
+   * Joins an engine, which then places actors in this process. At a loopback
+   * endpoint where nobody answers, the engine is started first, if its program
+   * is given. Keeps the process alive until it is told not to, or shut down.
+   */
+  openEngine(config: JsEngineConfig): Promise<void>
+  /**
    * Opens the HTTP port of an embedded registry and keeps the process alive
    * until it closes. Rejects with `host/port_unavailable`; a registry that
    * listens already, with `napi/invalid_state`.
@@ -233,11 +239,13 @@ export declare class CoreRegistry {
   /** Figures of this registry in Prometheus text form. */
   metrics(): JsRegistryRouteResponse
   /**
-   * Hosts the actors at a loopback endpoint; pending until shutdown.
+   * Hosts the actors at a loopback endpoint, or joins the engine that is there or
+   * elsewhere; pending until shutdown.
    *
    * Rejects with `engine/port_occupied` where another program answers,
    * `engine/invalid_endpoint`, `host/port_unavailable`, `host/data_dir_locked`,
-   * and `actor/not_configured` for an endpoint on another machine.
+   * and what joining an engine can end in: `engine/unreachable`,
+   * `engine/incompatible`, `engine/refused`, `engine/binary_unusable`.
    */
   serve(config: JsServeConfig): Promise<void>
   /**
@@ -262,11 +270,17 @@ export declare class CoreRegistry {
    * be ready. Rejects with `host/port_unavailable`.
    */
   serveApplicationListener(listener: JsListenerConfig, application: (...args: any[]) => any, config: JsServeConfig): Promise<void>
-  /** Copies an actor's data into a new file while the actor goes on. */
+  /**
+   * Copies an actor's data into a new file while the actor goes on. With an
+   * engine, the actor has to live in this process.
+   */
   localBackup(target: JsLocalTarget, file: string): Promise<void>
-  /** Replaces an actor's data by a copy of a file. */
+  /** Replaces an actor's data by a copy of a file. Not with an engine. */
   localRestore(target: JsLocalTarget, file: string): Promise<void>
-  /** Makes a new actor out of a file and resolves to its id. */
+  /**
+   * Makes a new actor out of a file and resolves to its id. With an engine, it
+   * has to be placed in this process.
+   */
   localImport(name: string, key: Array<string>, file: string): Promise<string>
   constructor()
   /**
@@ -757,6 +771,30 @@ export interface JsEmbeddedConfig {
   clock?: 'real' | 'manual'
   /** Where a manual clock starts (milliseconds since 1970). Default: now. */
   clockStartMs?: number
+}
+
+export interface JsEngineConfig {
+  /** Base URL of the engine. */
+  endpoint: string
+  token?: string
+  /** Default `default`. */
+  namespace?: string
+  /** Default `default`. */
+  poolName?: string
+  /** A process of a higher version takes the actors of lower ones over. Default 1. */
+  version?: number
+  region?: string
+  /** Open WebSockets of the process at most. */
+  maxSockets?: number
+  /** Bytes that may wait for one client. */
+  maxSocketBuffer?: number
+  /**
+   * Program of an engine that is started at a loopback endpoint where none
+   * answers.
+   */
+  engineBinary?: string
+  /** Where that engine stores everything. */
+  engineStorage?: string
 }
 
 export interface JsHttpRequest {

@@ -35,6 +35,14 @@ pub(crate) fn count(name: &str, number: f64) -> Result<u32> {
     Ok(saturating_u32(number))
 }
 
+/// An option that counts something of which there has to be one.
+pub(crate) fn positive(name: &str, number: f64) -> Result<usize> {
+    match count(name, number)? {
+        0 => Err(Error::invalid_argument(name, "must be at least 1")),
+        count => Ok(count as usize),
+    }
+}
+
 /// The same where more than `u32::MAX` is a mistake, not "as many as there are".
 pub(crate) fn exact_count(name: &str, number: f64) -> Result<u32> {
     if number > f64::from(u32::MAX) {

@@ -88,7 +88,11 @@ describe("a registry that serves a loopback endpoint", () => {
   });
 
   test.each([
-    ["an engine", { runtime: "engine", version: "2" }, "engine"],
+    [
+      "a host like this one",
+      { runtime: "engine", version: "2", envoy_protocol_version: 8, implementation: { name: "greenroom" } },
+      "greenroom",
+    ],
     ["another program", { runtime: "shop" }, "shop"],
     ["a program that says nothing of itself", [], "unknown"],
   ])("leaves a port to %s that answers there", async (_, answer, runtime) => {
@@ -112,7 +116,7 @@ describe("a registry that serves a loopback endpoint", () => {
   test.each([
     ["no URL", { endpoint: "here" }, "engine", "invalid_endpoint"],
     ["a port that is none", { enginePort: 70_000 }, "napi", "invalid_argument"],
-    ["another machine", { endpoint: "http://203.0.113.1:6420" }, "actor", "not_configured"],
+    ["another machine that is none", { endpoint: "http://greenroom.invalid:6420" }, "engine", "unreachable"],
   ])("refuses %s", async (_, options, group, code) => {
     const error = await failure(registryToServe().serve(config(1, options)));
     expect([error.group, error.code]).toEqual([group, code]);

@@ -89,13 +89,20 @@ describe("a registry", () => {
     for (const signal of ["SIGINT", "SIGTERM"]) expect(process.listenerCount(signal)).toBe(0);
   });
 
-  test("says what is not there yet", async () => {
-    const engine = setUp({ endpoint: "https://ns:token@engine.example" }).registry;
-    await expect(engine.listen()).rejects.toMatchObject({
+  test("joins an engine where others open a port, and leaves replacing data to the embedded host", async () => {
+    const { native, registry } = setUp({ endpoint: "https://ns:secret@engine.example", envoy: { poolName: "p" } });
+    const listener = await registry.listen();
+    expect(listener.url).toBe("https://engine.example");
+    expect(native.only.log).toContainEqual([
+      "openEngine",
+      { endpoint: "https://engine.example", namespace: "ns", token: "secret", poolName: "p", version: 1 },
+    ]);
+    await registry.startAndWait();
+    await expect(registry.restore("id", "file")).rejects.toMatchObject({
       code: "not_configured",
-      metadata: { component: "engine host" },
+      metadata: { component: "embedded host" },
     });
-    await expect(engine.startAndWait()).rejects.toMatchObject({ code: "not_configured" });
+    await registry.shutdown();
   });
 
   test("refuses actors that are none", () => {
@@ -207,7 +214,7 @@ describe("configuration", () => {
 
   test("joins an engine only if it is not this machine, or if told to", () => {
     const engine = (endpoint?: string, env = {}) =>
-      registryConfig(endpoint === undefined ? {} : { endpoint }, env).engine;
+      registryConfig(endpoint === undefined ? {} : { endpoint }, env).engine?.endpoint;
     expect(engine("http://localhost:6420")).toBe(undefined);
     expect(engine("http://[::1]:6420")).toBe(undefined);
     expect(engine("https://e.example")).toBe("https://e.example");

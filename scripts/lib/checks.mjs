@@ -22,7 +22,7 @@ async function has(...command) {
 
 export const rustfmt = () => tool("cargo", ["fmt", "--all", "--check"]);
 
-/** `npm run test:engine` looks at the engine's host, whose dependencies take minutes to build. */
+/** `npm run test:engine` looks at the engine's host, on an engine. */
 const ENGINE = ["--exclude", "greenroom-host-engine"];
 export const clippy = () =>
   tool("cargo", ["clippy", "--workspace", ...ENGINE, "--all-targets", "--", "-D", "warnings"]);

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use greenroom_core::{ActorFactory, Clock, ManualClock};
+use greenroom_core::{Clock, ManualClock};
 use greenroom_error::{Error, Result};
 use greenroom_host_embedded::{EmbeddedHost, EmbeddedOptions};
 use greenroom_store::Disk;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
-use serde_json::{Value as Json, json};
 
+use super::hosting::{Hosting, Identity, Place, actor_names};
 use super::phase::Mode;
-use super::{CoreRegistry, Factories, Registry};
+use super::{CoreRegistry, Registry};
 use crate::bridge::{Bridge, Promise, enter, promise};
 use crate::variables::variable;
 use crate::{numbers, runtime};
@@ -37,73 +37,6 @@ pub struct JsEmbeddedConfig {
     pub clock: Option<String>,
     /// Where a manual clock starts (milliseconds since 1970). Default: now.
     pub clock_start_ms: Option<f64>,
-}
-
-/// An open host and what the registry adds to it.
-pub(super) struct Embedded {
-    pub(super) host: EmbeddedHost,
-    pub(super) manual_clock: Option<ManualClock>,
-    /// Names and display data, for metadata.
-    pub(super) actor_names: Json,
-    pub(super) identity: Identity,
-}
-
-/// What a registry tells others about itself.
-#[derive(Clone)]
-pub(super) struct Identity {
-    /// Of the package that answers.
-    pub(super) version: String,
-    pub(super) mode: Mode,
-    pub(super) envoy_version: u32,
-    /// Where clients should go instead, if elsewhere.
-    pub(super) client_endpoint: Option<String>,
-    pub(super) client_namespace: Option<String>,
-    pub(super) client_token: Option<String>,
-}
-
-impl Default for Identity {
-    fn default() -> Self {
-        Self {
-            version: crate::VERSION.to_owned(),
-            mode: Mode::Standing,
-            envoy_version: 1,
-            client_endpoint: None,
-            client_namespace: None,
-            client_token: None,
-        }
-    }
-}
-
-impl Embedded {
-    async fn open(config: Config, factories: Factories) -> Result<Self> {
-        let actor_names = actor_names(&factories);
-        let host = EmbeddedHost::open(config.options, factories).await?;
-        Ok(Self {
-            host,
-            manual_clock: config.manual_clock,
-            actor_names,
-            identity: config.identity,
-        })
-    }
-
-    pub(super) async fn shutdown(&self) {
-        self.host.shutdown().await;
-    }
-}
-
-fn actor_names(factories: &Factories) -> Json {
-    let entry = |(name, factory): (&String, &Arc<ActorFactory>)| {
-        let config = factory.config();
-        let mut metadata = serde_json::Map::new();
-        if let Some(icon) = &config.icon {
-            metadata.insert("icon".into(), json!(icon));
-        }
-        if let Some(name) = &config.name {
-            metadata.insert("name".into(), json!(name));
-        }
-        (name.clone(), json!({ "metadata": metadata }))
-    };
-    Json::Object(factories.iter().map(entry).collect())
 }
 
 pub(super) struct Config {
@@ -169,7 +102,7 @@ impl TryFrom<JsEmbeddedConfig> for Config {
             ),
         ] {
             if let Some(given) = given {
-                *limit = positive(name, given)?;
+                *limit = numbers::positive(name, given)?;
             }
         }
         options.region = config.region.unwrap_or_else(region);
@@ -181,29 +114,29 @@ impl TryFrom<JsEmbeddedConfig> for Config {
     }
 }
 
-fn positive(name: &str, given: f64) -> Result<usize> {
-    match numbers::count(name, given)? {
-        0 => Err(Error::invalid_argument(name, "must be at least 1")),
-        count => Ok(count as usize),
-    }
-}
-
 impl Registry {
     /// Opens the host; nobody sees it before [`Self::announce`].
-    pub(super) async fn prepare_embedded(&self, config: Config) -> Result<Arc<Embedded>> {
+    pub(super) async fn prepare_embedded(&self, config: Config) -> Result<Arc<Hosting>> {
         let factories = self.factories.lock().clone();
-        Embedded::open(config, factories).await.map(Arc::new)
+        let actor_names = actor_names(&factories);
+        let host = EmbeddedHost::open(config.options, factories).await?;
+        Ok(Arc::new(Hosting {
+            place: Place::Embedded(host),
+            manual_clock: config.manual_clock,
+            actor_names,
+            identity: config.identity,
+        }))
     }
 
-    pub(super) fn announce(self: &Arc<Self>, embedded: Arc<Embedded>, bridge: Bridge) {
-        self.board.finish_start(Some(Arc::clone(&embedded)));
-        runtime::spawn(Arc::clone(self).watch_environment(embedded, bridge));
+    pub(super) fn announce(self: &Arc<Self>, hosting: Arc<Hosting>, bridge: Bridge) {
+        self.board.finish_start(Some(Arc::clone(&hosting)));
+        runtime::spawn(Arc::clone(self).watch_environment(hosting, bridge));
     }
 
     async fn open_embedded(self: Arc<Self>, config: Config, bridge: Bridge) -> Result<()> {
         match self.prepare_embedded(config).await {
-            Ok(embedded) => {
-                self.announce(embedded, bridge);
+            Ok(hosting) => {
+                self.announce(hosting, bridge);
                 Ok(())
             }
             Err(error) => {
@@ -215,10 +148,10 @@ impl Registry {
 
     /// An environment that closes takes the callbacks of all actors with it:
     /// what is left is to let go of the data directory.
-    async fn watch_environment(self: Arc<Self>, embedded: Arc<Embedded>, bridge: Bridge) {
+    async fn watch_environment(self: Arc<Self>, hosting: Arc<Hosting>, bridge: Bridge) {
         tokio::select! {
             () = bridge.closed() => {
-                embedded.host.crash().await;
+                hosting.crash().await;
                 drop(self.listening.take());
                 self.board.finish_shutdown();
             }

@@ -46,7 +46,8 @@ enum Slot {
 }
 
 struct Port {
-    listener: Listener,
+    /// `None` where an engine is joined: clients go there.
+    listener: Option<Listener>,
     bridge: Bridge,
     /// True while it holds the event loop.
     referenced: bool,
@@ -62,7 +63,7 @@ impl Listening {
         Ok(())
     }
 
-    pub(super) fn fill(&self, bound: Option<(Listener, Bridge)>) {
+    pub(super) fn fill(&self, bound: Option<(Option<Listener>, Bridge)>) {
         let mut slot = self.0.lock();
         *slot = match bound {
             None => Slot::Closed,
@@ -89,7 +90,7 @@ impl Listening {
         if port.referenced {
             port.bridge.post(|scope| scope.release_loop());
         }
-        Some(port.listener)
+        port.listener
     }
 
     pub(super) fn reference(&self, referenced: bool) {
@@ -125,9 +126,9 @@ fn options(config: JsListenConfig) -> Result<ListenOptions> {
 impl Registry {
     async fn listen(&self, config: JsListenConfig, bridge: Bridge) -> Result<JsListenAddress> {
         let options = options(config)?;
-        let embedded = self.serving()?;
+        let host = self.embedded()?;
         self.listening.claim()?;
-        let bound = embedded.host.listen(options).await;
+        let bound = host.listen(options).await;
         match bound {
             Ok(listener) => {
                 let address = JsListenAddress {
@@ -135,7 +136,7 @@ impl Registry {
                     port: listener.addr().port().into(),
                     url: listener.url().to_owned(),
                 };
-                self.listening.fill(Some((listener, bridge)));
+                self.listening.fill(Some((Some(listener), bridge)));
                 Ok(address)
             }
             Err(error) => {
@@ -148,9 +149,9 @@ impl Registry {
     async fn close_listener(&self) -> Result<()> {
         // After a shutdown the host has closed the port by itself.
         if let Some(listener) = self.listening.take()
-            && let Ok(embedded) = self.serving()
+            && let Ok(host) = self.embedded()
         {
-            embedded.host.close(&listener).await;
+            host.close(&listener).await;
         }
         Ok(())
     }

@@ -106,7 +106,7 @@ impl Registry {
         call: ActionCall,
         timeout: Option<Duration>,
     ) -> Result<Buffer> {
-        let host = &self.serving()?.host;
+        let host = self.embedded()?;
         // A caller that gives up cancels what it asked for.
         let _cancel_at_end = call.cancelled.clone().drop_guard();
         let acting = host.action(&target, &call);
@@ -192,7 +192,7 @@ impl CoreRegistry {
                 ..call(name, body.0, options.params, caller.clone())
             };
             let sending = async move {
-                let host = &registry.serving()?.host;
+                let host = registry.embedded()?;
                 let target = target.try_into()?;
                 let sent = host.queue_send(&target, &call, wait, timeout_ms).await?;
                 Ok::<_, Error>(JsQueueSendResult::from(sent))
@@ -209,7 +209,7 @@ impl CoreRegistry {
         enter(&env, |scope| {
             promise(scope, async move {
                 let target = target.try_into()?;
-                let id = registry.serving()?.host.resolve(&target).await?;
+                let id = registry.embedded()?.resolve(&target).await?;
                 Ok::<_, Error>(id.to_string())
             })
         })
@@ -229,7 +229,7 @@ impl CoreRegistry {
             promise(scope, async move {
                 let key = ActorKey::new(key)?;
                 let input = input.map(|input| input.0);
-                let id = registry.serving()?.host.create(&name, &key, input).await?;
+                let id = registry.embedded()?.create(&name, &key, input).await?;
                 Ok::<_, Error>(id.to_string())
             })
         })
@@ -242,7 +242,7 @@ impl CoreRegistry {
         enter(&env, |scope| {
             promise(scope, async move {
                 let id: ActorId = actor_id.parse()?;
-                registry.serving()?.host.destroy(&id).await
+                registry.embedded()?.destroy(&id).await
             })
         })
     }

@@ -55,7 +55,7 @@ impl Fetch {
     async fn run(&self) -> Result<JsLocalResponse> {
         let taken = self.request.lock().take();
         let request = taken.ok_or_else(|| Error::invalid_state("local fetch", "already sent"))?;
-        let host = &self.registry.serving()?.host;
+        let host = self.registry.embedded()?;
         let fetching = async {
             match self.any_path {
                 true => host.fetch_any(request).await,

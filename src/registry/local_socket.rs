@@ -72,9 +72,9 @@ impl CoreRegistry {
                     }
                 });
             };
-            let serving = self.0.serving().map_err(|error| to_napi(&error))?;
+            let host = self.0.embedded().map_err(|error| to_napi(&error))?;
             scope.hold_loop();
-            let socket = serving.host.open_socket(&path, &protocols, on_event);
+            let socket = host.open_socket(&path, &protocols, on_event);
             Ok(LocalSocket(Mutex::new(Some(socket))))
         })
     }

@@ -28,9 +28,9 @@ const PAUSES_MAX: u32 = 10_000;
 impl Registry {
     async fn advance_clock(&self, span: Duration, bridge: &Bridge) -> Result<()> {
         // Also while shutting down: grace periods end by this clock, too.
-        let embedded = self.board.open()?;
-        let host = &embedded.host;
-        let manual = embedded
+        let hosting = self.board.open()?;
+        let host = hosting.embedded()?;
+        let manual = hosting
             .manual_clock
             .clone()
             .ok_or_else(|| Error::invalid_state("clock", "the registry runs on the real clock"))?;
@@ -102,8 +102,8 @@ impl CoreRegistry {
     /// Time of the host's clock (milliseconds since 1970).
     #[napi(catch_unwind)]
     pub fn clock_now(&self) -> napi::Result<f64> {
-        let embedded = self.0.serving().map_err(|error| to_napi(&error))?;
-        Ok(embedded.host.clock().now_ms() as f64)
+        let hosting = self.0.serving().map_err(|error| to_napi(&error))?;
+        Ok(hosting.clock().now_ms() as f64)
     }
 
     /// Moves a manual clock: every timer due on the way fires, in order.
@@ -127,7 +127,7 @@ impl CoreRegistry {
         enter(&env, |scope| {
             promise(scope, async move {
                 let id: ActorId = actor_id.parse()?;
-                registry.serving()?.host.evict(&id).await
+                registry.embedded()?.evict(&id).await
             })
         })
     }
@@ -139,8 +139,8 @@ impl CoreRegistry {
         let registry = Arc::clone(&self.0);
         enter(&env, |scope| {
             promise(scope, async move {
-                if let Some(embedded) = registry.board.begin_shutdown().await {
-                    embedded.host.crash().await;
+                if let Some(hosting) = registry.board.begin_shutdown().await {
+                    hosting.crash().await;
                     drop(registry.listening.take());
                     registry.board.finish_shutdown();
                 }

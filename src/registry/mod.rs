@@ -2,6 +2,8 @@
 
 mod embedded;
 mod endpoint;
+mod engine;
+mod hosting;
 mod listener;
 mod local;
 mod local_fetch;
@@ -18,6 +20,7 @@ use std::sync::{Arc, OnceLock};
 
 use greenroom_core::ActorFactory;
 use greenroom_error::{Error, Result};
+use greenroom_host_embedded::EmbeddedHost;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use parking_lot::Mutex;
@@ -26,7 +29,7 @@ use crate::bridge::{Promise, Rejection, enter, promise, to_napi};
 use crate::factory::NapiActorFactory;
 use crate::logging;
 
-use embedded::{Embedded, Identity};
+use hosting::{Hosting, Identity};
 use phase::{Phase, PhaseBoard};
 
 type Factories = HashMap<String, Arc<ActorFactory>>;
@@ -57,15 +60,20 @@ impl Registry {
     }
 
     /// The host, for calls that need one.
-    fn serving(&self) -> Result<Arc<Embedded>> {
+    fn serving(&self) -> Result<Arc<Hosting>> {
         self.board.serving()
     }
 
+    /// The embedded host, for calls that only that one answers.
+    fn embedded(&self) -> Result<EmbeddedHost> {
+        self.serving()?.embedded().cloned()
+    }
+
     async fn shutdown(&self) {
-        let Some(embedded) = self.board.begin_shutdown().await else {
+        let Some(hosting) = self.board.begin_shutdown().await else {
             return;
         };
-        embedded.shutdown().await;
+        hosting.shutdown().await;
         drop(self.listening.take());
         self.board.finish_shutdown();
     }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use greenroom_error::{Error, Result, code};
 use tokio::sync::watch;
 
-use super::embedded::Embedded;
+use super::hosting::Hosting;
 
 /// How a registry runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -25,8 +25,8 @@ pub(super) enum Mode {
 pub(super) enum Phase {
     Registering,
     Starting(Mode),
-    Serving(Arc<Embedded>),
-    ShuttingDown(Arc<Embedded>),
+    Serving(Arc<Hosting>),
+    ShuttingDown(Arc<Hosting>),
     ShutDown,
 }
 
@@ -56,7 +56,7 @@ impl Phase {
     fn mode(&self) -> Option<Mode> {
         match self {
             Self::Starting(mode) => Some(*mode),
-            Self::Serving(embedded) | Self::ShuttingDown(embedded) => Some(embedded.identity.mode),
+            Self::Serving(hosting) | Self::ShuttingDown(hosting) => Some(hosting.identity.mode),
             Self::Registering | Self::ShutDown => None,
         }
     }
@@ -67,9 +67,9 @@ impl PhaseBoard {
         self.0.borrow().clone()
     }
 
-    pub(super) fn serving(&self) -> Result<Arc<Embedded>> {
+    pub(super) fn serving(&self) -> Result<Arc<Hosting>> {
         match self.now() {
-            Phase::Serving(embedded) => Ok(embedded),
+            Phase::Serving(hosting) => Ok(hosting),
             Phase::Registering => Err(Error::invalid_state("core registry", "not started")),
             Phase::Starting(_) => Err(Error::invalid_state("core registry", "still starting")),
             Phase::ShuttingDown(_) | Phase::ShutDown => Err(shut_down()),
@@ -77,9 +77,9 @@ impl PhaseBoard {
     }
 
     /// The host, also while it shuts down.
-    pub(super) fn open(&self) -> Result<Arc<Embedded>> {
+    pub(super) fn open(&self) -> Result<Arc<Hosting>> {
         match self.now() {
-            Phase::ShuttingDown(embedded) => Ok(embedded),
+            Phase::ShuttingDown(hosting) => Ok(hosting),
             _ => self.serving(),
         }
     }
@@ -100,16 +100,16 @@ impl PhaseBoard {
         }
     }
 
-    pub(super) fn finish_start(&self, embedded: Option<Arc<Embedded>>) {
-        self.0.send_replace(match embedded {
-            Some(embedded) => Phase::Serving(embedded),
+    pub(super) fn finish_start(&self, hosting: Option<Arc<Hosting>>) {
+        self.0.send_replace(match hosting {
+            Some(hosting) => Phase::Serving(hosting),
             None => Phase::Registering,
         });
     }
 
     /// The host to shut down, for the one caller who does; others wait until it
     /// is done and get `None`.
-    pub(super) async fn begin_shutdown(&self) -> Option<Arc<Embedded>> {
+    pub(super) async fn begin_shutdown(&self) -> Option<Arc<Hosting>> {
         loop {
             let mut taken = None;
             self.0.send_if_modified(|phase| match phase {
@@ -117,9 +117,9 @@ impl PhaseBoard {
                     *phase = Phase::ShutDown;
                     true
                 }
-                Phase::Serving(embedded) => {
-                    taken = Some(Arc::clone(embedded));
-                    *phase = Phase::ShuttingDown(Arc::clone(embedded));
+                Phase::Serving(hosting) => {
+                    taken = Some(Arc::clone(hosting));
+                    *phase = Phase::ShuttingDown(Arc::clone(hosting));
                     true
                 }
                 Phase::Starting(_) | Phase::ShuttingDown(_) | Phase::ShutDown => false,
@@ -162,7 +162,7 @@ impl PhaseBoard {
     }
 
     /// The host behind serverless requests, once it is there.
-    pub(super) async fn until_serverless(&self) -> Result<Arc<Embedded>> {
+    pub(super) async fn until_serverless(&self) -> Result<Arc<Hosting>> {
         let settled = |phase: &Phase| {
             phase.mode() == Some(Mode::Standing)
                 || !matches!(phase, Phase::Registering | Phase::Starting(_))

@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use greenroom_error::Error;
-pub(super) use greenroom_host_embedded::METRICS_TYPE;
+pub(super) use greenroom_gateway::METRICS_TYPE;
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use serde_json::{Value as Json, json};
 
+use super::CoreRegistry;
+use super::hosting::Hosting;
 use super::phase::{Mode, Phase};
-use super::{CoreRegistry, Embedded};
 use crate::bridge::{Buffer, Promise, enter, promise, to_napi};
 
 pub(super) const JSON_TYPE: &str = "application/json";
@@ -46,8 +47,8 @@ pub(super) fn health(phase: &Phase, version: &str) -> (u16, String) {
     (code, body.to_string())
 }
 
-pub(super) fn metadata(embedded: &Embedded) -> Json {
-    let identity = &embedded.identity;
+pub(super) fn metadata(hosting: &Hosting) -> Json {
+    let identity = &hosting.identity;
     let kind = match identity.mode {
         Mode::Standing => json!({ "normal": {} }),
         Mode::Serverless => json!({ "serverless": {} }),
@@ -56,7 +57,7 @@ pub(super) fn metadata(embedded: &Embedded) -> Json {
         "runtime": RUNTIME,
         "version": identity.version,
         "envoyProtocolVersion": ENVOY_PROTOCOL_VERSION,
-        "actorNames": embedded.actor_names,
+        "actorNames": hosting.actor_names,
         "envoy": { "kind": kind, "version": identity.envoy_version },
     });
     let hints = [
@@ -75,7 +76,7 @@ pub(super) fn metadata(embedded: &Embedded) -> Json {
 /// Of a registry that serves; of any other there is nothing to tell.
 pub(super) fn metrics(phase: &Phase) -> String {
     match phase {
-        Phase::Serving(embedded) => embedded.host.metrics(),
+        Phase::Serving(hosting) => hosting.metrics(),
         _ => String::new(),
     }
 }
@@ -96,9 +97,7 @@ impl CoreRegistry {
     #[napi(catch_unwind)]
     pub fn metadata(&self) -> napi::Result<JsRegistryRouteResponse> {
         match self.0.board.now() {
-            Phase::Serving(embedded) => {
-                Ok(response(200, JSON_TYPE, metadata(&embedded).to_string()))
-            }
+            Phase::Serving(hosting) => Ok(response(200, JSON_TYPE, metadata(&hosting).to_string())),
             _ => Err(to_napi(&Error::invalid_state(
                 "metadata_unavailable",
                 "registry metadata is not available until the registry has started",

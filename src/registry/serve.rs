@@ -2,20 +2,23 @@
 //!
 //! With a loopback endpoint where no engine answers, the registry hosts its
 //! actors itself and opens the port at which clients expect the engine. Nothing
-//! is spawned or downloaded. Joining an engine is the engine host's part, which
-//! is not there yet.
+//! is spawned or downloaded. With any other endpoint it joins the engine there, and
+//! so it does where one runs on this machine, or is asked for.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use greenroom_error::{Error, Result, code};
 use greenroom_host_embedded::{EmbeddedOptions, ListenOptions, Occupant, probe};
+use greenroom_host_engine::{EngineApi, EngineOptions, ProcessOptions};
 use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 use serde_json::json;
 
-use super::embedded::{Config as EmbeddedConfig, Identity};
+use super::embedded::Config as EmbeddedConfig;
 use super::endpoint::Endpoint;
+use super::engine::{Joining, storage};
+use super::hosting::Identity;
 use super::phase::Mode;
 use super::{CoreRegistry, Registry};
 use crate::bridge::{Bridge, Promise, enter, promise};
@@ -28,6 +31,8 @@ const STORAGE_PATH_ENV: &str = "RIVETKIT_STORAGE_PATH";
 const DATA_DIR: &str = ".greenroom";
 /// `engine` asks for an engine where a loopback endpoint would be hosted here.
 const HOST_ENV: &str = "GREENROOM_HOST";
+/// The program of an engine that is started here.
+const BINARY_ENV: &str = "RIVET_ENGINE_BINARY";
 
 #[napi(object)]
 pub struct JsServeConfig {
@@ -51,7 +56,7 @@ pub struct JsServeConfig {
     pub serverless_max_start_payload_bytes: u32,
 }
 
-fn data_dir() -> PathBuf {
+pub(super) fn data_dir() -> PathBuf {
     if let Some(given) = variable(DATA_DIR_ENV) {
         return given.into();
     }
@@ -86,6 +91,27 @@ impl JsServeConfig {
         }
     }
 
+    fn joining(&self, mode: Mode, may_start: bool) -> Joining {
+        let mut options = EngineOptions::new(&self.endpoint);
+        options.namespace.clone_from(&self.namespace);
+        options.pool_name.clone_from(&self.pool_name);
+        options.token.clone_from(&self.token);
+        options.version = self.version;
+        options.region = super::embedded::region();
+        options.is_serverless = mode == Mode::Serverless;
+        let in_runtime = self.handle_inspector_http_in_runtime;
+        options.inspector_in_runtime = in_runtime.unwrap_or(mode == Mode::Serverless);
+        let binary = variable(BINARY_ENV).or_else(|| self.engine_binary_path.clone());
+        let process = binary
+            .filter(|_| may_start)
+            .map(|binary| ProcessOptions::new(&self.endpoint, binary, storage()));
+        Joining {
+            options,
+            process,
+            identity: self.identity(mode),
+        }
+    }
+
     fn listen(&self, endpoint: &Endpoint) -> Result<ListenOptions> {
         let port = match self.engine_port {
             Some(port) => u16::try_from(port)
@@ -101,15 +127,35 @@ impl JsServeConfig {
     }
 }
 
-/// Refuses what the embedded host cannot stand in for.
-async fn check_endpoint(config: &JsServeConfig, endpoint: &Endpoint) -> Result<()> {
-    if !endpoint.is_loopback() || variable(HOST_ENV).as_deref() == Some("engine") {
-        return Err(Error::not_configured("engine host"));
+/// Who is to host the actors.
+enum Choice {
+    Embedded,
+    /// An engine, which is started here if need be.
+    Engine {
+        may_start: bool,
+    },
+}
+
+/// # Errors
+/// `engine/port_occupied` where something else answers.
+async fn choose(config: &JsServeConfig, endpoint: &Endpoint) -> Result<Choice> {
+    if !endpoint.is_loopback() {
+        return Ok(Choice::Engine { may_start: false });
+    }
+    if variable(HOST_ENV).as_deref() == Some("engine") {
+        return Ok(Choice::Engine { may_start: true });
     }
     let clock = greenroom_core::Clock::real();
     let runtime = match probe(&clock, &endpoint.authority()).await {
-        Occupant::Nobody => return Ok(()),
-        Occupant::Engine { .. } => "engine".to_owned(),
+        Occupant::Nobody => return Ok(Choice::Embedded),
+        Occupant::Engine { .. } => match EngineApi::new(&config.endpoint, "", None, clock)?
+            .metadata()
+            .await?
+            .stands_in
+        {
+            None => return Ok(Choice::Engine { may_start: false }),
+            Some(host) => host,
+        },
         Occupant::Other { runtime } => runtime,
     };
     let metadata = json!({ "endpoint": config.endpoint, "runtime": runtime });
@@ -117,7 +163,7 @@ async fn check_endpoint(config: &JsServeConfig, endpoint: &Endpoint) -> Result<(
 }
 
 impl Registry {
-    /// Opens the host and the port at which clients expect the engine.
+    /// Joins the engine, or opens the host and the port at which clients expect one.
     pub(super) async fn begin_serving(
         self: &Arc<Self>,
         config: &JsServeConfig,
@@ -125,20 +171,35 @@ impl Registry {
         bridge: Bridge,
     ) -> Result<()> {
         let endpoint = Endpoint::parse(&config.endpoint)?;
-        let listen = config.listen(&endpoint)?;
-        check_endpoint(config, &endpoint).await?;
-        let embedded = self.prepare_embedded(config.embedded(mode)).await?;
+        match choose(config, &endpoint).await? {
+            Choice::Embedded => self.host_here(config, &endpoint, mode, bridge).await,
+            Choice::Engine { may_start } => {
+                self.join_engine(config.joining(mode, may_start), bridge)
+                    .await
+            }
+        }
+    }
+
+    async fn host_here(
+        self: &Arc<Self>,
+        config: &JsServeConfig,
+        endpoint: &Endpoint,
+        mode: Mode,
+        bridge: Bridge,
+    ) -> Result<()> {
+        let listen = config.listen(endpoint)?;
+        let hosting = self.prepare_embedded(config.embedded(mode)).await?;
         self.listening.claim()?;
-        match embedded.host.listen(listen).await {
-            Ok(listener) => self.listening.fill(Some((listener, bridge.clone()))),
+        match hosting.embedded()?.listen(listen).await {
+            Ok(listener) => self.listening.fill(Some((Some(listener), bridge.clone()))),
             Err(error) => {
                 self.listening.fill(None);
-                embedded.shutdown().await;
+                hosting.shutdown().await;
                 return Err(error);
             }
         }
         // Ready only now: clients come through the port.
-        self.announce(embedded, bridge);
+        self.announce(hosting, bridge);
         Ok(())
     }
 
@@ -156,11 +217,13 @@ impl Registry {
 
 #[napi]
 impl CoreRegistry {
-    /// Hosts the actors at a loopback endpoint; pending until shutdown.
+    /// Hosts the actors at a loopback endpoint, or joins the engine that is there or
+    /// elsewhere; pending until shutdown.
     ///
     /// Rejects with `engine/port_occupied` where another program answers,
     /// `engine/invalid_endpoint`, `host/port_unavailable`, `host/data_dir_locked`,
-    /// and `actor/not_configured` for an endpoint on another machine.
+    /// and what joining an engine can end in: `engine/unreachable`,
+    /// `engine/incompatible`, `engine/refused`, `engine/binary_unusable`.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn serve(&self, env: Env, config: JsServeConfig) -> napi::Result<Promise<()>> {
         let registry = Arc::clone(&self.0);

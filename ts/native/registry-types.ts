@@ -19,6 +19,36 @@ export interface EmbeddedConfig {
   clockStartMs?: number;
 }
 
+export interface EngineConfig {
+  endpoint: string;
+  token?: string;
+  namespace?: string;
+  poolName?: string;
+  version?: number;
+  region?: string;
+  maxSockets?: number;
+  maxSocketBuffer?: number;
+  engineBinary?: string;
+  engineStorage?: string;
+}
+
+export interface ServeConfig {
+  version: number;
+  endpoint: string;
+  token?: string;
+  namespace: string;
+  poolName: string;
+  serverlessBasePath: string;
+  serverlessPackageVersion: string;
+  serverlessClientEndpoint: string;
+  serverlessValidateEndpoint: boolean;
+  serverlessMaxStartPayloadBytes: number;
+}
+
+export type ServerlessEvent =
+  | { kind: "chunk"; chunk: Uint8Array }
+  | { kind: "end"; error?: { group: string; code: string; message: string } };
+
 export interface ListenAddress {
   host: string;
   port: number;
@@ -78,6 +108,13 @@ export interface NativeQueueSendResult {
 export interface NativeRegistry {
   register(name: string, factory: NativeFactory): void;
   openEmbedded(config: EmbeddedConfig): Promise<void>;
+  openEngine(config: EngineConfig): Promise<void>;
+  handleServerlessRequest(
+    request: { method: string; url: string; headers: Record<string, string>; body: Uint8Array },
+    onEvent: (error: unknown, event: ServerlessEvent) => Promise<void>,
+    token: NativeCancellationToken,
+    config: ServeConfig,
+  ): Promise<{ status: number; headers: Record<string, string> }>;
   listenEmbedded(options: { host?: string; port?: number }): Promise<ListenAddress>;
   closeListener(): Promise<void>;
   refListener(ref: boolean): void;

@@ -1,11 +1,11 @@
 /** Options of `setup()` and `listen()`: explicit, then environment, then default. */
-import { isLoopback, parseEndpoint } from "../client/config";
 import type { ActorLogger, LogLevel } from "../context/service-types";
 import { rejectUnknown } from "../define/check";
 import type { AnyActorDefinition } from "../define/types";
 import { invalidOption } from "../errors/raised";
+import { type EngineOptions, type EngineSettings, engineSettings } from "./engine";
 
-export interface RegistryConfigInput<A extends Record<string, AnyActorDefinition>> {
+export interface RegistryConfigInput<A extends Record<string, AnyActorDefinition>> extends EngineOptions {
   /** The actors, by the names clients use. */
   use: A;
   /** Where everything is stored. Default: `GREENROOM_DATA_DIR`, then `.greenroom`. */
@@ -31,10 +31,6 @@ export interface RegistryConfigInput<A extends Record<string, AnyActorDefinition
   /** `basePath` of `handler()`. Default `/api/rivet`. */
   serverless?: { basePath?: string };
   logging?: { level?: LogLevel; baseLogger?: ActorLogger };
-  /** A Rivet Engine to join. Default: `RIVET_ENGINE`, `RIVET_ENDPOINT`, then none. */
-  endpoint?: string;
-  token?: string;
-  namespace?: string;
 }
 
 export interface ListenOptions {
@@ -58,7 +54,7 @@ export interface RegistryConfig {
   readonly logLevel: LogLevel | undefined;
   readonly baseLogger: ActorLogger | undefined;
   /** The engine to join, or undefined for the embedded host. */
-  readonly engine: string | undefined;
+  readonly engine: EngineSettings | undefined;
 }
 
 const LIMITS = [
@@ -81,6 +77,7 @@ const KNOWN: readonly string[] = [
   "endpoint",
   "token",
   "namespace",
+  "envoy",
 ];
 /** Options of RivetKit that concern its engine or its web server: no such thing here. */
 const PORTED: readonly string[] = [
@@ -88,7 +85,6 @@ const PORTED: readonly string[] = [
   "engineHost",
   "enginePort",
   "engineVersion",
-  "envoy",
   "headers",
   "httpBasePath",
   "httpHost",
@@ -120,7 +116,7 @@ export function registryConfig(input: object, env: Environment = process.env): R
   if (given.logging?.baseLogger !== undefined && typeof given.logging.baseLogger.child !== "function") {
     throw invalidOption("logging.baseLogger", "must have the methods of a pino logger, child among them");
   }
-  const engine = engineEndpoint(given.endpoint ?? env.RIVET_ENGINE ?? env.RIVET_ENDPOINT, env);
+  const engine = engineSettings(given, env);
   return {
     dataDir: given.dataDir ?? nonEmpty(env.GREENROOM_DATA_DIR),
     host: given.host ?? DEFAULT_HOST,
@@ -140,16 +136,6 @@ export function registryConfig(input: object, env: Environment = process.env): R
 export function checkListenOptions(options: ListenOptions): void {
   rejectUnknown(options, ["port", "host", "dataDir"], "listen.", invalidOption);
   checkPort("listen.port", options.port);
-}
-
-/** A loopback endpoint is the embedded host's own address, not a cluster. */
-function engineEndpoint(endpoint: string | undefined, env: Environment): string | undefined {
-  if (env.GREENROOM_HOST === "engine") return endpoint ?? `http://${DEFAULT_HOST}:${DEFAULT_PORT}`;
-  if (env.GREENROOM_HOST !== undefined && env.GREENROOM_HOST !== "" && env.GREENROOM_HOST !== "embedded") {
-    throw invalidOption("GREENROOM_HOST", "must be embedded or engine");
-  }
-  if (endpoint === undefined) return undefined;
-  return isLoopback(parseEndpoint(endpoint).host) ? undefined : endpoint;
 }
 
 function basePath(path: string): string {

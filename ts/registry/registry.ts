@@ -20,9 +20,10 @@ import {
   type RegistryConfigInput,
   registryConfig,
 } from "./config";
-import { actorTypes, EmbeddedHost } from "./embedded";
+import { actorTypes, RegistryHost } from "./host";
 import { localFetch } from "./local-fetch";
 import { LocalTransport } from "./local-transport";
+import { answerServerless, serveConfig } from "./serverless";
 
 export type Actors = Record<string, AnyActorDefinition>;
 
@@ -52,7 +53,7 @@ export interface RegistryDeps {
 }
 
 /** @internal The host behind a registry, for the test kit. */
-export let hostOf: (registry: Registry<any>) => EmbeddedHost;
+export let hostOf: (registry: Registry<any>) => RegistryHost;
 
 function belowBase(base: string, pathname: string): string {
   if (pathname === base) return "/";
@@ -63,7 +64,7 @@ export class Registry<A extends Actors> implements RegistryLike {
   readonly config: RegistryConfigInput<A>;
   readonly #settings: RegistryConfig;
   readonly #log: ActorLogger;
-  readonly #host: EmbeddedHost;
+  readonly #host: RegistryHost;
   readonly #deps: RegistryDeps;
   #client: Client<Registry<A>> | undefined;
   #listening: Promise<Listener> | undefined;
@@ -79,7 +80,7 @@ export class Registry<A extends Actors> implements RegistryLike {
     this.#deps = deps;
     this.#log = this.#settings.baseLogger ?? defaultLogger(this.#settings.logLevel);
     const types = actorTypes(this.#services(deps));
-    this.#host = new EmbeddedHost(deps.native, this.#settings, types, deps.manualClock);
+    this.#host = new RegistryHost(deps.native, this.#settings, types, deps.manualClock);
   }
 
   /** Starts to listen in the background; a failure is logged and sets the exit code. */
@@ -90,12 +91,15 @@ export class Registry<A extends Actors> implements RegistryLike {
     });
   }
 
-  /** Resolves when the embedded host accepts requests. Calls share one start. */
+  /** Resolves when the host accepts requests. Calls share one start. */
   async startAndWait(): Promise<void> {
     await (this.#listening ?? this.listen());
   }
 
-  /** Opens the HTTP listener of the embedded host. */
+  /**
+   * Opens the HTTP listener of the embedded host. Where an engine hosts the actors,
+   * joins it: clients go to its endpoint, which is the listener's `url`.
+   */
   listen(options: ListenOptions = {}): Promise<Listener> {
     if (this.#listening !== undefined) {
       return Promise.reject(new ActorError("registry", "already_listening", "This registry is listening already."));
@@ -121,7 +125,8 @@ export class Registry<A extends Actors> implements RegistryLike {
   /**
    * Copies all data of one actor, state and tables, into one new SQLite file, as
    * it is committed, while the actor goes on; its statements and saves wait for
-   * the copy. A file that exists is not overwritten.
+   * the copy. A file that exists is not overwritten. With an engine, the actor has
+   * to live in this process.
    */
   async backup(actorId: string, file: string): Promise<void> {
     await this.#transfer((host) => host.localBackup({ actorId }, resolve(file)));
@@ -130,8 +135,10 @@ export class Registry<A extends Actors> implements RegistryLike {
   /**
    * Replaces all data of an actor by those of a backup: puts it to sleep, checks
    * and copies the file, and starts it again. If that fails it keeps what it had.
+   * Not with an engine: destroy the actor there, and import the file.
    */
   async restore(actorId: string, file: string): Promise<void> {
+    this.#requireEmbedded();
     await this.#transfer((host) => host.localRestore({ actorId }, resolve(file)));
   }
 
@@ -140,7 +147,10 @@ export class Registry<A extends Actors> implements RegistryLike {
     await this.#transfer((host) => host.localBackup({ name, key: [key].flat(), method: "get" }, resolve(file)));
   }
 
-  /** Makes a new actor with a backup's data and resolves to its id. The key must be free. */
+  /**
+   * Makes a new actor with a backup's data and resolves to its id. The key must be
+   * free. With an engine, this process has to be the only one of its pool.
+   */
   async import(name: keyof A & string, key: string | string[], file: string): Promise<string> {
     return this.#transfer((host) => host.localImport(name, [key].flat(), resolve(file)));
   }
@@ -156,9 +166,17 @@ export class Registry<A extends Actors> implements RegistryLike {
    * off; other paths are taken as they are. Bodies stream both ways, and the
    * request's signal cancels. WebSockets do not come as requests: clients that
    * connect need {@link listen}.
+   *
+   * Where an engine hosts the actors, answers that engine's own requests instead: it
+   * starts actors with them, and clients go to the engine. Such a registry neither
+   * listens nor joins by itself.
    */
   async handler(request: Request): Promise<Response> {
-    this.#requireEmbedded();
+    const { engine, basePath } = this.#settings;
+    if (engine !== undefined) {
+      const registry = this.#host.serverless();
+      return answerServerless(registry, this.#deps.native(), request, serveConfig(engine, basePath));
+    }
     const { pathname, search } = new URL(request.url);
     const path = belowBase(this.#settings.basePath, pathname) + search;
     const registry = await this.#host.open();
@@ -172,7 +190,12 @@ export class Registry<A extends Actors> implements RegistryLike {
 
   async #listen(options: ListenOptions): Promise<Listener> {
     checkListenOptions(options);
-    this.#requireEmbedded();
+    const { engine } = this.#settings;
+    if (engine !== undefined) {
+      const registry = await this.#host.open(options.dataDir);
+      const { hostname, port } = new URL(engine.endpoint);
+      return this.#listener(registry, { url: engine.endpoint, host: hostname, port: Number(port) });
+    }
     const { host = this.#settings.host, port = this.#settings.port, dataDir } = options;
     const registry = await this.#host.open(dataDir);
     const address = await fromNativePromise(() => registry.listenEmbedded({ host, port }));
@@ -180,7 +203,6 @@ export class Registry<A extends Actors> implements RegistryLike {
   }
 
   async #transfer<T>(call: (host: NativeRegistry) => Promise<T>): Promise<T> {
-    this.#requireEmbedded();
     const host = await this.#host.open();
     return fromNativePromise(() => call(host));
   }
@@ -215,13 +237,17 @@ export class Registry<A extends Actors> implements RegistryLike {
 
   #makeClient(): Client<Registry<A>> {
     const { engine } = this.#settings;
-    if (engine !== undefined) return createClient(engine);
+    if (engine !== undefined) {
+      const { endpoint, namespace, token, poolName } = engine;
+      const options = { endpoint, namespace, poolName, disableMetadataLookup: true };
+      return createClient(token === undefined ? options : { ...options, token });
+    }
     return clientOver(new LocalTransport(() => this.#host.open(), this.#deps));
   }
 
   #requireEmbedded(): void {
     const { engine } = this.#settings;
-    if (engine !== undefined) throw notConfigured("engine host", `Joining ${engine} comes with a later version.`);
+    if (engine !== undefined) throw notConfigured("embedded host", `The actors are hosted by ${engine.endpoint}.`);
   }
 
   *#services(deps: RegistryDeps): Iterable<ActorServices> {

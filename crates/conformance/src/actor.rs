@@ -183,6 +183,9 @@ async fn respond(mut request: Request) -> Result<Response> {
         return Err(Error::internal("secret"));
     }
     let mut chunks = vec![request.body];
+    if request.uri.starts_with("/small") {
+        chunks.extend(std::iter::repeat_n(Bytes::from_static(&[7; 700]), 20_000));
+    }
     while let Some(chunk) = next(&mut request.stream).await {
         chunks.push(chunk.map_err(Error::internal)?);
     }
@@ -196,7 +199,13 @@ async fn respond(mut request: Request) -> Result<Response> {
     });
     Ok(Response {
         status: 201,
-        headers: vec![("x-from".to_owned(), "user".to_owned())],
+        headers: [
+            ("x-from", "user"),
+            ("set-cookie", "a=1"),
+            ("set-cookie", "b=2, 3"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .to_vec(),
         body: Bytes::new(),
         stream: Some(receiver),
         region: None,

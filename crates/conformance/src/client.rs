@@ -5,7 +5,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use greenroom_wire::ActorId;
+use http::Response;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -32,6 +34,15 @@ pub struct Reply {
 }
 
 impl Reply {
+    async fn of(answer: Response<Incoming>) -> Self {
+        let (head, body) = answer.into_parts();
+        Self {
+            status: head.status.as_u16(),
+            headers: head.headers,
+            body: body.collect().await.expect("a whole body").to_bytes(),
+        }
+    }
+
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {} {:?}", self.status, self.body))
@@ -58,7 +69,21 @@ impl Under {
         in_time(path, self.exchange(method, path, body.into())).await
     }
 
+    /// Reads nothing of the body before some time has passed.
+    pub async fn get_slowly(&self, path: &str, pause: Duration) -> Reply {
+        in_time(path, async {
+            let answer = self.send("GET", path, Bytes::new()).await;
+            tokio::time::sleep(pause).await;
+            Reply::of(answer).await
+        })
+        .await
+    }
+
     async fn exchange(&self, method: &str, path: &str, body: Bytes) -> Reply {
+        Reply::of(self.send(method, path, body).await).await
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Bytes) -> Response<Incoming> {
         let stream = TcpStream::connect(&self.authority).await.expect("a port");
         let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream))
             .await
@@ -71,13 +96,7 @@ impl Under {
             .header("content-type", "application/json")
             .body(Full::new(body))
             .expect("a request");
-        let answer = sender.send_request(request).await.expect("an answer");
-        let (head, body) = answer.into_parts();
-        Reply {
-            status: head.status.as_u16(),
-            headers: head.headers,
-            body: body.collect().await.expect("a whole body").to_bytes(),
-        }
+        sender.send_request(request).await.expect("an answer")
     }
 
     /// Creates an actor with its key as input.

@@ -19,6 +19,8 @@ macro_rules! for_each_scenario {
         $make! {
             a_created_actor_answers_and_keeps_its_input,
             a_body_is_streamed_both_ways,
+            a_slow_reader_gets_all_of_many_small_chunks,
+            every_cookie_of_a_response_arrives,
             errors_of_user_code_reach_the_client,
             a_socket_echoes_text_and_bytes_and_closes_with_its_code,
             two_frames_in_a_row_arrive_in_order,
@@ -65,6 +67,24 @@ pub async fn a_body_is_streamed_both_ways(host: &Under) {
     assert!(reply.body == body, "{} bytes", reply.body.len());
     let reply = host.http("GET", &path, "").await;
     assert_eq!((reply.status, reply.body.len()), (201, 0));
+}
+
+pub async fn a_slow_reader_gets_all_of_many_small_chunks(host: &Under) {
+    let actor = host.create("crumbles").await;
+    let path = format!("/gateway/{actor}/request/small");
+    let pause = std::time::Duration::from_secs(2);
+    let reply = host.get_slowly(&path, pause).await;
+    assert_eq!((reply.status, reply.body.len()), (201, 20_000 * 700));
+}
+
+pub async fn every_cookie_of_a_response_arrives(host: &Under) {
+    let actor = host.create("bakes").await;
+    let path = format!("/gateway/{actor}/request/echo");
+    let reply = host.http("GET", &path, "").await;
+    let cookies = reply.headers.get_all("set-cookie").into_iter();
+    let mut cookies: Vec<_> = cookies.map(|cookie| cookie.as_bytes()).collect();
+    cookies.sort_unstable();
+    assert_eq!(cookies, [&b"a=1"[..], b"b=2, 3"]);
 }
 
 pub async fn errors_of_user_code_reach_the_client(host: &Under) {

@@ -13,7 +13,7 @@ use greenroom_error::Result;
 use greenroom_store::Database;
 use greenroom_wire::ActorId;
 
-use crate::actor::connection::{ConnHandle, ConnTransport};
+use crate::actor::connection::{ConnHandle, ConnTransport, HibernationMetadata};
 
 pub type HostFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -107,6 +107,13 @@ pub trait Host: Send + Sync + 'static {
     fn held_sockets(&self, actor: ActorRef) -> Vec<HeldSocket> {
         let _ = actor;
         Vec::new()
+    }
+
+    /// Stored connections that are not among the held sockets, and that the actor
+    /// forgets. A host whose surroundings may still have their clients tells those.
+    /// Asked after [`held_sockets`](Self::held_sockets), if there are any.
+    fn orphaned_sockets(&self, actor: ActorRef, sockets: Vec<HibernationMetadata>) {
+        let _ = (actor, sockets);
     }
 
     /// The actor handled everything up to this message; the host may forget it.

@@ -36,7 +36,7 @@ pub use actor::sql::{ActorSql, SqlCallOptions};
 pub use actor::sql_handles::{ActorCursor, ActorTransaction};
 pub use actor::state_transaction::StateTransaction;
 pub use actor::work::{ActorWorkKind, ActorWorkRegion, CountGuard};
-pub use clock::{Clock, ManualClock};
+pub use clock::{Clock, Instant, ManualClock};
 pub use config::{ActorConfig, Durability, Hooks, InspectorTab};
 pub use host::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture, StopReason};
 pub use registry::{ActionCall, ActorHandle, Lookup, RegistryDispatcher, StartActor};

@@ -14,6 +14,7 @@
 mod action;
 mod body;
 pub mod connect;
+mod figures;
 pub mod files;
 mod head;
 pub mod inspector;
@@ -28,6 +29,7 @@ mod upload;
 pub mod websocket;
 
 pub use body::{BodyAborted, ReplyBody, discard_body, read_body};
+pub use figures::{HostFigures, METRICS_TYPE};
 pub use head::for_user_code as user_headers;
 pub use live::{ActorSource, LiveActor};
 pub use reply::{

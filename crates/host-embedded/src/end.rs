@@ -55,7 +55,7 @@ impl Shared {
         let resting = resting.iter().map(|resident| self.put_to_rest(resident));
         futures_util::future::join_all(resting).await;
         self.ending.cancel();
-        let finishing = ports.iter().map(|port| port.finish(self));
+        let finishing = ports.iter().map(|port| port.finish());
         futures_util::future::join_all(finishing).await;
         self.tasks.close();
         self.tasks.wait().await;

@@ -33,7 +33,6 @@ mod trouble;
 
 pub use embedded::EmbeddedHost;
 pub use http::{Answering, AppRequest, CorsRequest, DEFAULT_PORT, ListenOptions, Listener, WebApp};
-pub use metrics::METRICS_TYPE;
 pub use options::{DEFAULT_NAMESPACE, DEFAULT_POOL, EmbeddedOptions};
 pub use probe::{Occupant, probe};
 pub use sockets::{LocalSocket, LocalSocketEvent, SocketLimits};

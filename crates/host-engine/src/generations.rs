@@ -80,7 +80,13 @@ impl Shared {
         let actor = start.actor;
         link.restore_sockets(&actor.actor_id, self.sockets.known(&actor.actor_id));
         self.generations.begin(actor, link);
-        match self.registry.start_actor(host, start).await {
+        let started = async {
+            let imported = self.take_in(actor, (&start.name, &start.key)).await?;
+            let handle = self.registry.start_actor(host, start).await;
+            drop(imported);
+            handle
+        };
+        match started.await {
             Ok(handle) => {
                 self.sockets.generation_began(&handle);
                 drop(handle);

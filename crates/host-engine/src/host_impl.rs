@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use greenroom_core::{ActorRef, ClientEndpoint, HeldSocket, HibernationId, Host, HostFuture};
+use greenroom_core::{
+    ActorRef, ClientEndpoint, HeldSocket, HibernationId, HibernationMetadata, Host, HostFuture,
+};
 use greenroom_error::Result;
 use greenroom_store::Database;
 
 use crate::envoy::EnginePages;
 use crate::shared::{Shared, shut_down};
+use crate::sockets::KnownSocket;
 
 impl Host for Shared {
     fn open_storage(&self, actor: ActorRef) -> Result<Database> {
@@ -61,6 +64,22 @@ impl Host for Shared {
 
     fn held_sockets(&self, actor: ActorRef) -> Vec<HeldSocket> {
         self.sockets.held(&actor.actor_id)
+    }
+
+    /// The engine has clients of these if they were connected to a process that is
+    /// gone. It hands them over like those that are held, to be sent away.
+    fn orphaned_sockets(&self, actor: ActorRef, sockets: Vec<HibernationMetadata>) {
+        let Some(link) = self.generations.link(actor) else {
+            return;
+        };
+        let mut known = self.sockets.known(&actor.actor_id);
+        known.extend(sockets.into_iter().map(|socket| KnownSocket {
+            id: socket.id,
+            last_message: socket.server_message_index,
+            path: socket.request_path,
+            headers: socket.request_headers.into_iter().collect(),
+        }));
+        link.restore_sockets(&actor.actor_id, known);
     }
 
     /// Messages are acknowledged when this process has taken them in; see

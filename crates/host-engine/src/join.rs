@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
-use greenroom_core::{ActorFactory, RegistryDispatcher};
+use greenroom_core::{ActorFactory, Clock, RegistryDispatcher};
 use greenroom_error::Result;
-use greenroom_gateway::Gateway;
+use greenroom_gateway::{Gateway, HostFigures};
 use greenroom_store::Store;
 use greenroom_wire::{ActorId, ActorKey};
 use tokio::runtime;
@@ -20,6 +20,7 @@ use crate::generations::Generations;
 use crate::options::EngineOptions;
 use crate::shared::{Shared, Stage};
 use crate::sockets::Sockets;
+use crate::transfer::Imports;
 
 /// One envoy of an engine: the actors that the engine places in this process.
 ///
@@ -63,7 +64,9 @@ impl EngineHost {
             options.clock.clone(),
         )?;
         api.check_protocol().await?;
-        api.ensure_pool(&options.pool_name).await?;
+        if !options.is_serverless {
+            api.ensure_pool(&options.pool_name).await?;
+        }
         let names = factories.keys().cloned().collect();
         let registry =
             RegistryDispatcher::new(factories, options.clock.clone(), options.region.clone());
@@ -78,6 +81,7 @@ impl EngineHost {
                 inspector_in_runtime: options.inspector_in_runtime,
             },
             generations: Generations::default(),
+            imports: Imports::default(),
             sockets: Arc::new(Sockets::default()),
             link_up: watch::Sender::new(false),
             stage: watch::Sender::new(Stage::Open),
@@ -96,6 +100,10 @@ impl EngineHost {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.0.shared
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.0.session
     }
 
     /// The actor of this name and key, created if there is none; the engine
@@ -148,6 +156,10 @@ impl EngineHost {
         self.0.session.is_healthy()
     }
 
+    pub fn clock(&self) -> &Clock {
+        self.shared().clock()
+    }
+
     /// The engine's base URL.
     pub fn endpoint(&self) -> &str {
         &self.shared().options.endpoint
@@ -172,6 +184,16 @@ impl EngineHost {
     /// included.
     pub fn open_sockets(&self) -> usize {
         self.shared().sockets.open_count()
+    }
+
+    /// Figures of this host, as a scraper reads them.
+    pub fn metrics(&self) -> String {
+        let figures = HostFigures {
+            actors_awake: self.awake_count(),
+            databases_open: self.open_databases(),
+            sockets_open: self.open_sockets(),
+        };
+        figures.text()
     }
 
     /// Databases that are open now.

@@ -36,6 +36,18 @@ impl EngineHost {
         let _ = stage.wait_for(|stage| *stage == Stage::Closed).await;
     }
 
+    /// Ends as a crash of the process would: no hooks, no last saves. The engine
+    /// takes the actors for lost when its threshold has passed.
+    pub async fn crash(&self) {
+        let shared = self.shared();
+        shared.stage.send_replace(Stage::Closed);
+        self.0.has_left.store(true, Ordering::SeqCst);
+        self.0.session.close();
+        shared.abandon_all().await;
+        shared.sockets.leaving.cancel();
+        shared.store.close().await;
+    }
+
     async fn leave(&self) {
         let shared = self.shared();
         let session = &self.0.session;

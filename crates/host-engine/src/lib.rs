@@ -14,13 +14,17 @@ mod generations;
 mod host_impl;
 mod join;
 mod leave;
+mod net;
 mod options;
 mod process;
+mod serverless;
 mod shared;
 mod sockets;
 mod source;
+mod transfer;
 
 pub use api::{EngineApi, EngineMetadata};
 pub use join::EngineHost;
 pub use options::{DEFAULT_NAMESPACE, DEFAULT_POOL, EngineOptions};
 pub use process::{EngineProcess, ProcessOptions};
+pub use serverless::ServerlessActor;

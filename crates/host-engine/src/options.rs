@@ -27,6 +27,10 @@ pub struct EngineOptions {
     /// A process of a higher version takes the actors of lower ones over.
     /// Default 1.
     pub version: u32,
+    /// Whether actors come with requests that the engine makes to this program, by
+    /// [`EngineHost::start_serverless`](crate::EngineHost::start_serverless). The
+    /// pool is left as it is then. Default false.
+    pub is_serverless: bool,
     /// Region shown to user code. Default empty.
     pub region: String,
     pub clock: Clock,
@@ -58,6 +62,7 @@ impl EngineOptions {
             token: None,
             pool_name: DEFAULT_POOL.to_owned(),
             version: 1,
+            is_serverless: false,
             region: String::new(),
             clock: Clock::real(),
             store: StoreOptions {

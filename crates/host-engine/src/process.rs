@@ -76,18 +76,19 @@ impl EngineProcess {
     /// `engine/binary_unusable`; `engine/unreachable` if it is not ready in time.
     pub async fn ensure(options: ProcessOptions) -> Result<Self> {
         let address = Address::parse(&options.endpoint)?;
+        let invalid = |reason: &str| {
+            let metadata = json!({ "endpoint": options.endpoint, "reason": reason });
+            Err(Error::with(&code::ENGINE_INVALID_ENDPOINT, metadata))
+        };
         if !address.is_loopback() {
-            return Err(Error::with(
-                &code::ENGINE_INVALID_ENDPOINT,
-                json!({
-                    "endpoint": options.endpoint,
-                    "reason": "an engine is started at a loopback address only",
-                }),
-            ));
+            return invalid("an engine is started at a loopback address only");
         }
         let api = EngineApi::new(&options.endpoint, "default", None, options.clock.clone())?;
         let found = match look(&api, &options).await? {
             Some(metadata) => (metadata, None),
+            None if address.is_secure() => {
+                return invalid("nobody answers, and an engine that is started speaks no TLS");
+            }
             None => {
                 let child = start(&address, &options)?;
                 let (metadata, child) = await_ready(&api, &options, child).await?;
@@ -144,6 +145,9 @@ async fn look(api: &EngineApi, options: &ProcessOptions) -> Result<Option<Engine
         )
     };
     match asked {
+        Ok(Ok(metadata)) if metadata.stands_in.is_some() => {
+            Err(occupied(&metadata.stands_in.unwrap_or_default()))
+        }
         Ok(Ok(metadata)) if metadata.runtime == "engine" => Ok(Some(metadata)),
         Ok(Ok(metadata)) => Err(occupied(&metadata.runtime)),
         Ok(Err(error)) if error.is(&code::ENGINE_UNREACHABLE) => Ok(None),

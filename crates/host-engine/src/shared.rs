@@ -17,6 +17,7 @@ use crate::api::EngineApi;
 use crate::generations::Generations;
 use crate::options::EngineOptions;
 use crate::sockets::Sockets;
+use crate::transfer::Imports;
 
 /// How far the host is from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +38,7 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) gateway: Gateway,
     pub(crate) generations: Generations,
+    pub(crate) imports: Imports,
     pub(crate) sockets: Arc<Sockets>,
     /// Whether the session with the engine stands.
     pub(crate) link_up: watch::Sender<bool>,

@@ -17,6 +17,7 @@ use crate::database::Database;
 use crate::failure::{IoResult, SqlResult};
 use crate::files::{NEW, beside};
 use crate::open_file::OpenFile;
+use crate::pages::PAGE_BYTES;
 use crate::place::Place;
 use crate::session::Session;
 
@@ -87,31 +88,52 @@ impl Session<'_> {
     }
 
     fn replace(&mut self, from: &Path) -> Result<()> {
-        if let Place::Pages(..) = self.place() {
-            let reason = "a database that is not a file cannot be replaced by one yet";
-            return Err(Error::invalid_argument("file", reason));
+        let is_file = matches!(self.place(), Place::File(_));
+        let partial = match is_file {
+            true => beside(self.path(), NEW),
+            // In nobody's way, for there is no place of its own.
+            false => {
+                let name = format!("greenroom-{}-{:p}", std::process::id(), self.place());
+                std::env::temp_dir().join(name)
+            }
+        };
+        if is_file {
+            self.files()
+                .make_room(self.path())
+                .file("make the actor's folder")?;
         }
-        let partial = beside(self.path(), NEW);
-        self.files()
-            .make_room(self.path())
-            .file("make the actor's folder")?;
         discard(&partial);
-        let outcome = self.take_in(from, &partial);
-        if outcome.is_err() {
+        let outcome = match is_file {
+            true => self.take_in(from, &partial),
+            false => self.take_in_pages(from, &partial),
+        };
+        if outcome.is_err() || !is_file {
             discard(&partial);
         }
         outcome
     }
 
-    fn take_in(&mut self, from: &Path, partial: &Path) -> Result<()> {
+    /// Makes the copy at `partial` that is put in place, with a schema that is up
+    /// to date; fails if that cannot be done.
+    fn prepare(&self, from: &Path, partial: &Path) -> Result<()> {
         copy(&sound(from)?, partial)?;
-        // Brings its schema up to date, or finds out that this cannot be done.
         let mut copied = Box::new(OpenFile::open(self.files(), partial)?);
         copied.suspect = true;
         let place = Place::File(partial.into());
         copied
             .put_away(self.files(), &place)
-            .map_err(|(_, error)| error)?;
+            .map_err(|(_, error)| error)
+    }
+
+    fn take_in_pages(&mut self, from: &Path, partial: &Path) -> Result<()> {
+        self.prepare(from, partial)?;
+        let image = image_of(partial)?;
+        self.close()?;
+        self.place().publish(self.files(), &image)
+    }
+
+    fn take_in(&mut self, from: &Path, partial: &Path) -> Result<()> {
+        self.prepare(from, partial)?;
         // Nothing that is committed may be in a log that goes before the file.
         match self.file() {
             Ok(file) => file.suspect = true,
@@ -124,6 +146,24 @@ impl Session<'_> {
         self.close()?;
         self.files().put_in_place(partial, self.path())
     }
+}
+
+/// All pages of the database at `path`, of the size and with the kind of journal
+/// that page stores know.
+fn image_of(path: &Path) -> Result<Vec<u8>> {
+    let doing = "prepare the database for its page store";
+    let conn = Connection::open(path).sql(doing)?;
+    let one = |statement: &str| conn.query_row(statement, [], |row| row.get::<_, String>(0));
+    one("PRAGMA journal_mode = DELETE").sql(doing)?;
+    let size: usize = conn
+        .query_row("PRAGMA page_size", [], |row| row.get(0))
+        .sql(doing)?;
+    if size != PAGE_BYTES {
+        conn.execute_batch(&format!("PRAGMA page_size = {PAGE_BYTES}; VACUUM"))
+            .sql(doing)?;
+    }
+    conn.close().map_err(|(_, error)| error).sql(doing)?;
+    fs::read(path).file("read the database that is put in place")
 }
 
 /// The database in `from`, read-only, after a look at all of its pages.

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use greenroom_core::Clock;
 use greenroom_error::{Error, Result, code};
 use greenroom_gateway::{HttpReply, files, read_body};
-use greenroom_host_embedded::{Answering, AppRequest, ListenOptions, WebApp};
+use greenroom_host_embedded::{Answering, AppRequest, ListenOptions, Listener, WebApp};
 use http::{Method, StatusCode};
 
 use super::super::Registry;
-use super::super::embedded::Embedded;
+use super::super::hosting::Hosting;
 use super::super::serve::JsServeConfig;
 use super::JsListenerConfig;
 use super::application::Application;
@@ -43,7 +43,7 @@ impl TryFrom<JsListenerConfig> for PortConfig {
 /// What one such port answers with.
 struct Web {
     registry: Arc<Registry>,
-    host: Arc<Embedded>,
+    host: Arc<Hosting>,
     config: JsServeConfig,
     /// Whether the serverless routes are among it.
     routed: bool,
@@ -67,7 +67,8 @@ impl Web {
             body,
         };
         if self.routed && below_base(&self.config, request.uri.path()).is_some() {
-            return Router::new(&self.registry, &self.host, &self.config).answer(request);
+            let router = Router::new(&self.registry, &self.host, &self.config);
+            return router.answer(request).await;
         }
         if let Some(file) = self.file(&request).await {
             return file;
@@ -123,7 +124,7 @@ impl Registry {
     /// Serves until the registry is shut down.
     pub(super) async fn serve_web(
         self: &Arc<Self>,
-        host: &Arc<Embedded>,
+        host: &Arc<Hosting>,
         port: PortConfig,
         config: JsServeConfig,
         application: Option<Application>,
@@ -136,10 +137,21 @@ impl Registry {
             routed,
             public_dir: port.public_dir,
             application,
-            clock: host.host.clock().clone(),
+            clock: host.clock().clone(),
         };
-        host.host.listen_app(port.options, Arc::new(web)).await?;
-        self.board.until_shut_down().await;
+        let web = Arc::new(web);
+        match host.embedded() {
+            Ok(embedded) => {
+                embedded.listen_app(port.options, web).await?;
+                self.board.until_shut_down().await;
+            }
+            Err(_) => {
+                let clock = host.clock().clone();
+                let listener = Listener::of_app(port.options, web, clock).await?;
+                self.board.until_shut_down().await;
+                listener.close().await;
+            }
+        }
         Ok(())
     }
 }

@@ -20,7 +20,7 @@ use napi::bindgen_prelude::{Env, Unknown};
 use napi_derive::napi;
 use serde_json::json;
 
-use super::embedded::Embedded;
+use super::hosting::Hosting;
 use super::phase::Mode;
 use super::serve::JsServeConfig;
 use super::{CoreRegistry, Registry};
@@ -101,7 +101,7 @@ impl Registry {
         begun: bool,
         config: &JsServeConfig,
         bridge: Bridge,
-    ) -> Result<Arc<Embedded>> {
+    ) -> Result<Arc<Hosting>> {
         if begun {
             let opened = self.begin_serving(config, Mode::Serverless, bridge).await;
             if let Err(error) = opened {
@@ -165,7 +165,7 @@ impl CoreRegistry {
             let (begun, bridge) = (registry.begin_serverless(&config), scope.bridge().clone());
             promise(scope, async move {
                 let host = registry.serverless_host(begun, &config, bridge).await?;
-                let reply = Router::new(&registry, &host, &config).answer(request);
+                let reply = Router::new(&registry, &host, &config).answer(request).await;
                 Ok::<_, Error>(stream::hand_over(reply, events))
             })
         })

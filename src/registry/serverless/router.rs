@@ -14,7 +14,7 @@ use http::{Method, StatusCode, Uri};
 use serde_json::json;
 
 use super::super::Registry;
-use super::super::embedded::Embedded;
+use super::super::hosting::Hosting;
 use super::super::routes::{JSON_TYPE, METRICS_TYPE, health, metadata, metrics};
 use super::super::serve::JsServeConfig;
 use super::start;
@@ -37,7 +37,7 @@ pub(super) struct RouterRequest {
 
 pub(super) struct Router<'a> {
     registry: &'a Registry,
-    host: &'a Embedded,
+    host: &'a Hosting,
     config: &'a JsServeConfig,
 }
 
@@ -87,7 +87,7 @@ fn failed(error: &Error) -> HttpReply {
 impl<'a> Router<'a> {
     pub(super) fn new(
         registry: &'a Registry,
-        host: &'a Embedded,
+        host: &'a Hosting,
         config: &'a JsServeConfig,
     ) -> Self {
         Self {
@@ -98,18 +98,18 @@ impl<'a> Router<'a> {
     }
 
     /// Answers one request. Never fails: errors are responses.
-    pub(super) fn answer(&self, request: RouterRequest) -> HttpReply {
+    pub(super) async fn answer(&self, request: RouterRequest) -> HttpReply {
         let cors = CorsRequest::read(&request.headers);
         if request.method == Method::OPTIONS {
             return cors.gateway_preflight();
         }
-        let answered = self.route(&request);
+        let answered = self.route(&request).await;
         let mut reply = answered.unwrap_or_else(|error| failed(&error));
         cors.stamp_gateway(reply.headers_mut());
         reply
     }
 
-    fn route(&self, request: &RouterRequest) -> Result<HttpReply> {
+    async fn route(&self, request: &RouterRequest) -> Result<HttpReply> {
         let path = below_base(self.config, request.uri.path());
         let get = request.method == Method::GET;
         Ok(match path {
@@ -120,7 +120,8 @@ impl<'a> Router<'a> {
             }
             Some("/metrics") if get => self.metrics(&request.headers),
             Some("/start") if get || request.method == Method::POST => {
-                return start::start(self.config, &request.headers, &request.body);
+                let RouterRequest { headers, body, .. } = request;
+                return start::start(self.config, self.host, headers, body).await;
             }
             _ => text(StatusCode::NOT_FOUND, "Not Found (RivetKit)"),
         })

@@ -15,7 +15,7 @@ use greenroom_store::ConnRow;
 use serde_json::json;
 
 use crate::actor::conn_rows;
-use crate::actor::connection::ConnHandle;
+use crate::actor::connection::{ConnHandle, HibernationMetadata};
 use crate::actor::factory::ActorStart;
 use crate::actor::lifecycle::LifecycleState;
 use crate::actor::task::{ActorTask, LiveExit, PendingStart, StartPhase};
@@ -83,12 +83,19 @@ impl ActorTask {
         let held = self.ctx.host().held_sockets(self.ctx.actor()).into_iter();
         let mut held: HashMap<_, _> = held.map(|socket| (socket.id, socket)).collect();
         let mut restored = Vec::new();
+        let mut orphans = Vec::new();
         for row in rows {
             let id = row.conn_id.clone();
             match self.restore_row(row, &mut held) {
-                Some(conn) => restored.push(conn),
-                None => self.ctx.queue_hibernation_removal(&id),
+                Ok(conn) => restored.push(conn),
+                Err(orphan) => {
+                    orphans.extend(orphan);
+                    self.ctx.queue_hibernation_removal(&id);
+                }
             }
+        }
+        if !orphans.is_empty() {
+            self.ctx.host().orphaned_sockets(self.ctx.actor(), orphans);
         }
         // A crash came before their first save.
         for socket in held.into_values() {
@@ -107,22 +114,25 @@ impl ActorTask {
         &self,
         row: ConnRow,
         held: &mut HashMap<HibernationId, HeldSocket>,
-    ) -> Option<ConnHandle> {
+    ) -> Result<ConnHandle, Option<HibernationMetadata>> {
         let conn = match conn_rows::from_row(row) {
             Ok(conn) => conn,
             Err(error) => {
                 tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "a stored connection cannot be read and is dropped");
-                return None;
+                return Err(None);
             }
         };
-        let socket = held.remove(&conn.hibernation()?.id)?;
+        let meta = conn.hibernation().ok_or(None)?;
+        let Some(socket) = held.remove(&meta.id) else {
+            return Err(Some(meta));
+        };
         // State goes with the actor's; of subscriptions the client knows better.
         if let Some(last) = &socket.conn {
             conn.replace_subscriptions(last.subscriptions());
         }
         conn.attach_transport(socket.transport);
         self.ctx.restore_conn(conn.clone());
-        Some(conn)
+        Ok(conn)
     }
 
     fn spawn_adapter(&mut self, loaded: Loaded, start_reply: Reply<()>) {

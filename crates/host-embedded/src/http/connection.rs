@@ -8,7 +8,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 
-use super::listener::Door;
+use super::listener::{Door, Site};
 use super::options::ListenOptions;
 use super::service;
 use super::stall::StallGuard;
@@ -20,14 +20,14 @@ const BUFFER_BYTES_MAX: usize = 64 * 1024;
 /// Serves until the client goes, something is wrong with what it sends, or the
 /// port closes; then the request at hand is still answered.
 pub(super) async fn serve(door: Door, stream: TcpStream, options: ListenOptions) {
-    let clock = door.shared.clock().clone();
+    let clock = door.clock().clone();
     let stream = StallGuard::new(stream, clock.clone(), options.stall_timeout);
     let service = service_fn(|request| {
         let door = door.clone();
         async move {
-            Ok::<_, Infallible>(match door.app() {
-                Some(app) => app.respond(request).await,
-                None => service::respond(&door, request).await,
+            Ok::<_, Infallible>(match &door.site {
+                Site::App(app) => app.respond(request).await,
+                Site::Actors(shared) => service::respond(&door, shared, request).await,
             })
         }
     });

@@ -7,9 +7,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use greenroom_core::Clock;
 use greenroom_error::{Error, Result, code};
 use serde_json::json;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -21,16 +23,16 @@ use crate::embedded::EmbeddedHost;
 use crate::shared::Shared;
 use crate::sockets::Origin;
 
-/// An open port. Dropping it changes nothing: it closes with [`Listener::close`]
-/// or with its host.
+/// An open port. Dropping it changes nothing: it closes with
+/// [`EmbeddedHost::close`], or with its host.
 #[derive(Clone)]
 pub struct Listener(Arc<Port>);
 
 pub(crate) struct Port {
     addr: SocketAddr,
     url: String,
-    /// Who answers, if not the actors.
-    app: Option<Arc<dyn WebApp>>,
+    clock: Clock,
+    runtime: runtime::Handle,
     pub(crate) close_timeout: Duration,
     /// Fires when no more connections are to be accepted.
     stopping: CancellationToken,
@@ -52,6 +54,35 @@ impl Listener {
     pub fn url(&self) -> &str {
         &self.0.url
     }
+
+    /// Opens a port that belongs to no host, at which `app` answers. It has to be
+    /// closed with [`close`](Self::close).
+    ///
+    /// # Errors
+    /// `host/port_unavailable`.
+    pub async fn of_app(
+        options: ListenOptions,
+        app: Arc<dyn WebApp>,
+        clock: Clock,
+    ) -> Result<Self> {
+        let runtime = runtime::Handle::current();
+        Ok(Self(
+            Port::open(options, Site::App(app), clock, runtime).await?,
+        ))
+    }
+
+    /// Closes a port of no host: running requests get some time, then are cut.
+    pub async fn close(&self) {
+        self.0.stop_accepting();
+        self.0.finish().await;
+    }
+}
+
+/// Who answers at a port.
+#[derive(Clone)]
+pub(super) enum Site {
+    Actors(Arc<Shared>),
+    App(Arc<dyn WebApp>),
 }
 
 impl EmbeddedHost {
@@ -61,7 +92,8 @@ impl EmbeddedHost {
     /// `host/port_unavailable`; `registry/shut_down`.
     pub async fn listen(&self, options: ListenOptions) -> Result<Listener> {
         let shared = self.shared();
-        let listener = self.open_port(options, None).await?;
+        let site = Site::Actors(Arc::clone(shared));
+        let listener = self.open_port(options, site).await?;
         shared
             .endpoint
             .write()
@@ -80,35 +112,14 @@ impl EmbeddedHost {
         options: ListenOptions,
         app: Arc<dyn WebApp>,
     ) -> Result<Listener> {
-        self.open_port(options, Some(app)).await
+        self.open_port(options, Site::App(app)).await
     }
 
-    async fn open_port(
-        &self,
-        options: ListenOptions,
-        app: Option<Arc<dyn WebApp>>,
-    ) -> Result<Listener> {
+    async fn open_port(&self, options: ListenOptions, site: Site) -> Result<Listener> {
         let shared = self.shared();
         shared.check_open()?;
-        let sockets = bind(&options).await?;
-        let addr = local_addr(&sockets)?;
-        let port = Arc::new(Port {
-            addr,
-            url: format!("http://{}", printable(addr)),
-            app,
-            close_timeout: options.close_timeout,
-            stopping: CancellationToken::new(),
-            closing: CancellationToken::new(),
-            cutting: CancellationToken::new(),
-            tasks: TaskTracker::new(),
-        });
-        let accepting = accept_loop(Arc::clone(shared), Arc::clone(&port), sockets, options);
-        let closing = port.closing.clone();
-        let accepting = async move {
-            accepting.await;
-            closing.cancel();
-        };
-        port.tasks.spawn_on(accepting, &shared.runtime);
+        let (clock, runtime) = (shared.clock().clone(), shared.runtime.clone());
+        let port = Port::open(options, site, clock, runtime).await?;
         shared.ports.lock().push(Arc::clone(&port));
         Ok(Listener(port))
     }
@@ -121,20 +132,49 @@ impl EmbeddedHost {
             .lock()
             .retain(|port| !Arc::ptr_eq(port, &listener.0));
         listener.0.stop_accepting();
-        listener.0.finish(shared).await;
+        listener.0.finish().await;
     }
 }
 
 impl Port {
+    async fn open(
+        options: ListenOptions,
+        site: Site,
+        clock: Clock,
+        runtime: runtime::Handle,
+    ) -> Result<Arc<Self>> {
+        let sockets = bind(&options).await?;
+        let addr = local_addr(&sockets)?;
+        let port = Arc::new(Self {
+            addr,
+            url: format!("http://{}", printable(addr)),
+            clock,
+            runtime,
+            close_timeout: options.close_timeout,
+            stopping: CancellationToken::new(),
+            closing: CancellationToken::new(),
+            cutting: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        let accepting = accept_loop(site, Arc::clone(&port), sockets, options);
+        let closing = port.closing.clone();
+        let accepting = async move {
+            accepting.await;
+            closing.cancel();
+        };
+        port.tasks.spawn_on(accepting, &port.runtime);
+        Ok(port)
+    }
+
     pub(crate) fn stop_accepting(&self) {
         self.stopping.cancel();
         self.tasks.close();
     }
 
     /// Waits for the open connections, and cuts them when time is up.
-    pub(crate) async fn finish(&self, shared: &Shared) {
-        let finished = shared
-            .clock()
+    pub(crate) async fn finish(&self) {
+        let finished = self
+            .clock
             .timeout(self.close_timeout, self.tasks.wait())
             .await;
         if finished.is_err() {
@@ -213,15 +253,15 @@ async fn bind_loopback(port: u16) -> Result<Vec<TcpListener>> {
 /// What a connection belongs to.
 #[derive(Clone)]
 pub(super) struct Door {
-    pub(super) shared: Arc<Shared>,
+    pub(super) site: Site,
     port: Arc<Port>,
     peer: IpAddr,
     _place: Arc<OwnedSemaphorePermit>,
 }
 
 impl Door {
-    pub(super) fn app(&self) -> Option<&dyn WebApp> {
-        self.port.app.as_deref()
+    pub(super) fn clock(&self) -> &Clock {
+        &self.port.clock
     }
 
     /// Where a socket that came in here is from.
@@ -234,8 +274,12 @@ impl Door {
 
     /// As [`Self::spawn`], for a socket that the connection turned into. It takes no
     /// place among connections: sockets have bounds of their own.
-    pub(super) fn spawn_socket(&self, work: impl Future<Output = ()> + Send + 'static) {
-        self.spawn(self.shared.sockets.tasks.track_future(work));
+    pub(super) fn spawn_socket(
+        &self,
+        shared: &Shared,
+        work: impl Future<Output = ()> + Send + 'static,
+    ) {
+        self.spawn(shared.sockets.tasks.track_future(work));
     }
 
     /// Runs until it ends, or the port cuts what is still open.
@@ -246,7 +290,7 @@ impl Door {
         let work = async move {
             until(&cutting, work).await;
         };
-        self.port.tasks.spawn_on(work, &self.shared.runtime);
+        self.port.tasks.spawn_on(work, &self.port.runtime);
     }
 
     /// Resolves when the port accepts no more and open connections should end.
@@ -260,7 +304,7 @@ const ACCEPT_PAUSE_MIN: Duration = Duration::from_millis(10);
 const ACCEPT_PAUSE_MAX: Duration = Duration::from_secs(1);
 
 async fn accept_loop(
-    shared: Arc<Shared>,
+    site: Site,
     port: Arc<Port>,
     sockets: Vec<TcpListener>,
     options: ListenOptions,
@@ -282,7 +326,7 @@ async fn accept_loop(
                 pause = ACCEPT_PAUSE_MIN;
                 prepare(&stream);
                 let door = Door {
-                    shared: Arc::clone(&shared),
+                    site: site.clone(),
                     port: Arc::clone(&port),
                     peer: peer.ip(),
                     _place: Arc::new(place),
@@ -295,7 +339,7 @@ async fn accept_loop(
                 if pause == ACCEPT_PAUSE_MIN {
                     tracing::error!(%error, "connections cannot be accepted; trying again");
                 }
-                if until(&port.stopping, shared.clock().sleep(pause))
+                if until(&port.stopping, port.clock.sleep(pause))
                     .await
                     .is_none()
                 {

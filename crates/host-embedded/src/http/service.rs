@@ -4,10 +4,13 @@
 //! also owns everything that is nobody's.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
-use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, discard_body, host_error_reply};
+use greenroom_gateway::{
+    ActorRequest, HttpReply, METRICS_TYPE, ReplyBody, discard_body, host_error_reply,
+};
 use greenroom_wire::RayId;
 use greenroom_wire::gateway_path::{self, GatewayRoute, QueryMethod, TargetHeaders};
 use http::header::{AsHeaderName, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
@@ -18,7 +21,6 @@ use super::cors::CorsRequest;
 use super::listener::Door;
 use super::upgrade;
 use crate::api;
-use crate::metrics::METRICS_TYPE;
 use crate::ready::Seeker;
 use crate::shared::Shared;
 use crate::target::{Missing, Target};
@@ -27,19 +29,23 @@ const RAY_ID: HeaderName = HeaderName::from_static("x-rivet-ray-id");
 const TARGET: HeaderName = HeaderName::from_static("x-rivet-target");
 
 /// Answers one request. Never fails: errors are responses.
-pub(super) async fn respond<B>(door: &Door, mut request: Request<B>) -> HttpReply
+pub(super) async fn respond<B>(
+    door: &Door,
+    shared: &Arc<Shared>,
+    mut request: Request<B>,
+) -> HttpReply
 where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Display,
 {
     let ray_id = RayId::from_header(bytes(request.headers(), &RAY_ID));
     let cors = CorsRequest::read(request.headers());
-    let mut reply = match upgrade::accept(door, &mut request, &ray_id) {
+    let mut reply = match upgrade::accept(door, shared, &mut request, &ray_id) {
         Some(mut reply) => {
             cors.stamp_gateway(reply.headers_mut());
             reply
         }
-        None => answer(&door.shared, request, &cors, &ray_id).await,
+        None => answer(shared, request, &cors, &ray_id).await,
     };
     name_ray(&mut reply, &ray_id);
     reply

@@ -22,25 +22,27 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use super::listener::Door;
 use super::service::path_and_query;
 use super::stall::StallGuard;
+use crate::shared::Shared;
 use crate::sockets::{Plan, serve};
 
 /// Accepts a WebSocket; `None` if the request does not ask for one.
 pub(super) fn accept<B>(
     door: &Door,
+    shared: &Arc<Shared>,
     request: &mut Request<B>,
     ray_id: &RayId,
 ) -> Option<HttpReply> {
     let key = requested_key(request)?;
     let accepted = HeaderValue::try_from(derive_accept_key(key.as_bytes())).ok()?;
     let path = path_and_query(request.uri());
-    let plan = Plan::read(&door.shared, path, request.headers(), *ray_id);
+    let plan = Plan::read(shared, path, request.headers(), *ray_id);
     let upgraded = hyper::upgrade::on(request);
-    let (shared, origin) = (Arc::clone(&door.shared), door.origin());
+    let (host, origin) = (Arc::clone(shared), door.origin());
     let opening = async move {
         let (stream, read_ahead) = stream_of(upgraded).await?;
-        Some(serve(shared, origin, stream, read_ahead, plan).await)
+        Some(serve(host, origin, stream, read_ahead, plan).await)
     };
-    door.spawn_socket(async move {
+    door.spawn_socket(shared, async move {
         // Boxed and let go before the long life of the socket.
         let serving = Box::pin(opening).await;
         if let Some(serving) = serving {

@@ -6,9 +6,10 @@ use greenroom_error::{Error, Result, code};
 use http::Uri;
 use serde_json::json;
 
-/// Host and port of a plain HTTP endpoint.
+/// Host and port of an endpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Address {
+    is_secure: bool,
     host: String,
     port: u16,
 }
@@ -28,9 +29,11 @@ impl Address {
         let uri: Uri = endpoint
             .parse()
             .map_err(|error: http::uri::InvalidUri| invalid(&error.to_string()))?;
-        if uri.scheme_str() != Some("http") {
-            return Err(invalid("it has to begin with http://"));
-        }
+        let is_secure = match uri.scheme_str() {
+            Some("http") => false,
+            Some("https") => true,
+            _ => return Err(invalid("it has to begin with http:// or https://")),
+        };
         if !matches!(uri.path(), "" | "/") || uri.query().is_some() {
             return Err(invalid("it must not have a path"));
         }
@@ -38,10 +41,16 @@ impl Address {
         if authority.as_str().contains('@') {
             return Err(invalid("it must not hold credentials"));
         }
+        let default_port = if is_secure { 443 } else { 80 };
         Ok(Self {
+            is_secure,
             host: authority.host().trim_matches(['[', ']']).to_owned(),
-            port: authority.port_u16().unwrap_or(80),
+            port: authority.port_u16().unwrap_or(default_port),
         })
+    }
+
+    pub(crate) fn is_secure(&self) -> bool {
+        self.is_secure
     }
 
     pub(crate) fn host(&self) -> &str {
@@ -61,9 +70,10 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_secure { "https" } else { "http" };
         match self.host.contains(':') {
-            true => write!(f, "http://[{}]:{}", self.host, self.port),
-            false => write!(f, "http://{}:{}", self.host, self.port),
+            true => write!(f, "{scheme}://[{}]:{}", self.host, self.port),
+            false => write!(f, "{scheme}://{}:{}", self.host, self.port),
         }
     }
 }
@@ -79,7 +89,8 @@ mod tests {
         assert_eq!(read(same).as_deref(), Some(same));
         assert_eq!(read("http://engine/").as_deref(), Some("http://engine:80"));
         assert_eq!(read("http://[::1]:9").as_deref(), Some("http://[::1]:9"));
-        for wrong in ["", "engine", "https://x", "http://x/path", "http://a@x"] {
+        assert_eq!(read("https://x").as_deref(), Some("https://x:443"));
+        for wrong in ["", "engine", "ftp://x", "http://x/path", "http://a@x"] {
             assert_eq!(read(wrong), None, "{wrong}");
         }
     }

@@ -9,26 +9,23 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
-use tokio::net::TcpStream;
 
-use super::Address;
+use crate::net::Net;
 
 /// Longest answer that is read.
 const ANSWER_MAX: usize = 8 * 1024 * 1024;
 
 /// Sends a request and reads the answer; what is not JSON is read as null.
 pub(super) async fn exchange(
-    address: &Address,
+    net: &Net,
     method: Method,
     path: &str,
     token: Option<&str>,
     body: Option<&Value>,
 ) -> Result<(StatusCode, Value), String> {
     let text = |error: &dyn std::error::Error| error.to_string();
-    let stream = TcpStream::connect((address.host(), address.port()))
-        .await
-        .map_err(|error| text(&error))?;
-    stream.set_nodelay(true).map_err(|error| text(&error))?;
+    let address = net.address();
+    let stream = net.connect().await.map_err(|error| text(&error))?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream))
         .await
         .map_err(|error| text(&error))?;

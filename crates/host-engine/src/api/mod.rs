@@ -1,7 +1,7 @@
 //! The engine's management API, as far as a host needs it.
 //!
 //! One short-lived connection per call: calls are rare, and a session is what the
-//! work goes through. TLS is not spoken here yet, so endpoints are `http://`.
+//! work goes through.
 
 mod address;
 mod call;
@@ -20,11 +20,16 @@ use serde_json::{Value, json};
 
 pub(crate) use address::Address;
 
+use crate::net::Net;
+
 /// The protocol of the session. An engine that speaks a newer one speaks ours, too.
 const PROTOCOL: u64 = 8;
 /// Time for one call. The engine gives up on a creation after 30 s, although the
 /// actor may start.
 const CALL_TIME: Duration = Duration::from_secs(40);
+
+const CREATE: &str = "create an actor";
+const FIND: &str = "find an actor";
 
 /// What an engine says of itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,12 +38,14 @@ pub struct EngineMetadata {
     pub version: String,
     /// Newest session protocol it speaks.
     pub protocol: u64,
+    /// Who answers in an engine's place, if it is none: such a host takes nobody in.
+    pub stands_in: Option<String>,
 }
 
 /// Calls to one engine, for one namespace. Cheap to clone.
 #[derive(Clone)]
 pub struct EngineApi {
-    address: Address,
+    net: Net,
     namespace: String,
     token: Option<String>,
     clock: Clock,
@@ -62,7 +69,7 @@ impl EngineApi {
         clock: Clock,
     ) -> Result<Self> {
         Ok(Self {
-            address: Address::parse(endpoint)?,
+            net: Net::new(Address::parse(endpoint)?)?,
             namespace: namespace.to_owned(),
             token,
             clock,
@@ -82,15 +89,21 @@ impl EngineApi {
                 runtime: runtime.unwrap_or_default(),
                 version,
                 protocol,
+                stands_in: answer["implementation"]["name"].as_str().map(str::to_owned),
             }),
             _ => Err(refused("identify", "the answer is not that of an engine")),
         }
     }
 
     /// # Errors
-    /// `engine/incompatible` if the engine is too old for our session.
+    /// `engine/incompatible` if the engine is too old for our session;
+    /// `engine/refused` if it is none.
     pub(crate) async fn check_protocol(&self) -> Result<()> {
         let found = self.metadata().await?;
+        if let Some(host) = found.stands_in {
+            let reason = format!("{host} hosts its own actors there, and no others");
+            return Err(refused("the session", &reason));
+        }
         if found.protocol >= PROTOCOL {
             return Ok(());
         }
@@ -127,26 +140,42 @@ impl EngineApi {
     /// # Errors
     /// `engine/refused`, `engine/unreachable`.
     pub(crate) async fn get_or_create(&self, actor: NewActor<'_>) -> Result<(ActorId, bool)> {
-        let mut body = json!({
-            "name": actor.name,
-            "key": actor.key.as_serialized(),
-            "runner_name_selector": actor.pool,
-            "crash_policy": "sleep",
-        });
-        if let Some(input) = &actor.input {
-            body["input"] = STANDARD.encode(input).into();
-        }
-        let doing = "create an actor";
+        let body = actor.body();
         let path = self.path("/actors");
         let mut answer = self.call(Method::PUT, &path, Some(&body)).await?;
         if answer.0.is_server_error() {
             answer = self.call(Method::PUT, &path, Some(&body)).await?;
         }
-        let answer = accepted(doing, answer)?;
-        let id = answer["actor"]["actor_id"].as_str();
-        let id = id.and_then(ActorId::parse);
-        let id = id.ok_or_else(|| refused(doing, "the answer names no actor"))?;
-        Ok((id, answer["created"].as_bool().unwrap_or(false)))
+        let answer = accepted(CREATE, answer)?;
+        let created = answer["created"].as_bool().unwrap_or(false);
+        Ok((actor_in(CREATE, &answer["actor"])?, created))
+    }
+
+    /// A new actor.
+    ///
+    /// # Errors
+    /// `actor/duplicate_key`; `engine/refused`, `engine/unreachable`.
+    pub(crate) async fn create(&self, actor: NewActor<'_>) -> Result<ActorId> {
+        let path = self.path("/actors");
+        let answer = self.call(Method::POST, &path, Some(&actor.body())).await?;
+        if answer.1["code"] == "duplicate_key" {
+            let other = &answer.1["metadata"]["existing_actor_id"];
+            let metadata = json!({ "key": actor.key.as_serialized(), "existing_actor_id": other });
+            return Err(Error::with(&code::ACTOR_DUPLICATE_KEY, metadata));
+        }
+        actor_in(CREATE, &accepted(CREATE, answer)?["actor"])
+    }
+
+    /// The actor of this name and key, if there is one.
+    ///
+    /// # Errors
+    /// `engine/refused`, `engine/unreachable`.
+    pub(crate) async fn find(&self, name: &str, key: &ActorKey) -> Result<Option<ActorId>> {
+        let (name, key) = (encoded(name), encoded(key.as_serialized()));
+        let path = format!("{}&name={name}&key={key}", self.path("/actors"));
+        let answer = self.ask(FIND, Method::GET, &path, None).await?;
+        let first = answer["actors"].get(0);
+        first.map(|actor| actor_in(FIND, actor)).transpose()
     }
 
     /// Destroys an actor; one that is gone already is fine.
@@ -162,13 +191,21 @@ impl EngineApi {
         }
     }
 
-    /// Has the engine start an actor that sleeps.
+    /// Has the engine start an actor that sleeps, and waits until it has.
     ///
     /// # Errors
-    /// `engine/refused`, `engine/unreachable`.
+    /// `actor/not_found`; `engine/unreachable`.
     pub(crate) async fn wake(&self, id: &ActorId) -> Result<()> {
         let path = format!("/gateway/{id}/health");
-        self.call(Method::GET, &path, None).await.map(drop)
+        let (_, answer) = self.call(Method::GET, &path, None).await?;
+        match answer["group"] == "actor" && answer["code"] == "not_found" {
+            true => Err(Error::new(&code::ACTOR_NOT_FOUND)),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn net(&self) -> &Net {
+        &self.net
     }
 
     fn path(&self, path: &str) -> String {
@@ -192,7 +229,7 @@ impl EngineApi {
         body: Option<&Value>,
     ) -> Result<(StatusCode, Value)> {
         let token = self.token.as_deref();
-        let call = call::exchange(&self.address, method, path, token, body);
+        let call = call::exchange(&self.net, method, path, token, body);
         let answer = match self.clock.timeout(CALL_TIME, call).await {
             Ok(answer) => answer,
             Err(_) => Err("no answer in time".to_owned()),
@@ -200,10 +237,30 @@ impl EngineApi {
         answer.map_err(|reason| {
             Error::with(
                 &code::ENGINE_UNREACHABLE,
-                json!({ "endpoint": self.address.to_string(), "reason": reason }),
+                json!({ "endpoint": self.net.address().to_string(), "reason": reason }),
             )
         })
     }
+}
+
+impl NewActor<'_> {
+    fn body(&self) -> Value {
+        let mut body = json!({
+            "name": self.name,
+            "key": self.key.as_serialized(),
+            "runner_name_selector": self.pool,
+            "crash_policy": "sleep",
+        });
+        if let Some(input) = &self.input {
+            body["input"] = STANDARD.encode(input).into();
+        }
+        body
+    }
+}
+
+fn actor_in(doing: &str, actor: &Value) -> Result<ActorId> {
+    let id = actor["actor_id"].as_str().and_then(ActorId::parse);
+    id.ok_or_else(|| refused(doing, "the answer names no actor"))
 }
 
 fn encoded(text: &str) -> String {

@@ -1,16 +1,16 @@
 //! Requests of clients, as the engine forwards them.
 
-use std::collections::HashMap;
 use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
 use futures_util::stream::{Stream, unfold};
+use greenroom_core::Clock;
 use greenroom_error::{Error, code};
 use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, host_error_reply};
 use greenroom_wire::{ActorId, RayId};
-use http::header::{HeaderName, HeaderValue, SET_COOKIE};
-use http::{HeaderMap, Request};
+use http::Request;
+use http::header::HeaderValue;
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Either, Full, StreamBody};
 use rivet_envoy_client::http::{
@@ -19,6 +19,8 @@ use rivet_envoy_client::http::{
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::headers;
+use super::pieces::Pieces;
 use crate::shared::Shared;
 use crate::source::Seeker;
 
@@ -113,7 +115,7 @@ async fn response_of(shared: &Arc<Shared>, reply: HttpReply) -> HttpResponse {
     let (head, mut body) = reply.into_parts();
     let mut response = HttpResponse {
         status: head.status.as_u16(),
-        headers: headers_of(&head.headers),
+        headers: headers::single(&head.headers),
         body: None,
         body_stream: None,
     };
@@ -136,40 +138,16 @@ async fn response_of(shared: &Arc<Shared>, reply: HttpReply) -> HttpResponse {
         return response;
     }
     let (sender, receiver) = mpsc::channel(CHUNKS_MAX);
+    let clock = shared.clock().clone();
     shared.spawn(async move {
         tokio::select! {
-            () = forward(body, &sender) => {}
+            () = forward(body, &sender, &clock) => {}
             // Dropping the body tells user code that nobody listens.
             () = sender.closed() => {}
         }
     });
     response.body_stream = Some(receiver.into());
     response
-}
-
-/// The engine's messages hold one value per name. Values of a repeated header are
-/// joined as HTTP allows; of cookies, which it does not, the last one is kept.
-fn headers_of(headers: &HeaderMap) -> HashMap<String, String> {
-    let mut single: HashMap<String, String> = HashMap::with_capacity(headers.keys_len());
-    for (name, value) in headers {
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        match single.get_mut(name.as_str()) {
-            None => drop(single.insert(name.as_str().to_owned(), value)),
-            Some(before) if is_single(name) => {
-                tracing::warn!(header = %name, "an engine carries one cookie per response; the others are lost");
-                *before = value;
-            }
-            Some(before) => {
-                before.push_str(", ");
-                before.push_str(&value);
-            }
-        }
-    }
-    single
-}
-
-fn is_single(name: &HeaderName) -> bool {
-    *name == SET_COOKIE
 }
 
 async fn whole(body: &mut ReplyBody) -> Result<Bytes, String> {
@@ -182,31 +160,46 @@ async fn whole(body: &mut ReplyBody) -> Result<Bytes, String> {
     Ok(whole.freeze())
 }
 
-async fn forward(mut body: ReplyBody, chunks: &mpsc::Sender<ResponseChunk>) {
-    while let Some(frame) = body.frame().await {
-        let data = match frame {
-            Ok(frame) => match frame.into_data() {
-                Ok(data) => data,
-                Err(_) => continue,
-            },
-            Err(error) => {
-                drop(chunks.send(ResponseChunk::Error(error.to_string())).await);
-                return;
-            }
-        };
-        for piece in data.chunks(HTTP_BODY_MAX_CHUNK_SIZE) {
-            let chunk = ResponseChunk::Data {
-                data: piece.to_vec(),
-                finish: false,
-            };
-            if chunks.send(chunk).await.is_err() {
+async fn forward(mut body: ReplyBody, chunks: &mpsc::Sender<ResponseChunk>, clock: &Clock) {
+    let mut pieces = Pieces::new(clock.now());
+    loop {
+        while let Some(piece) = pieces.next(clock.now()) {
+            if send(chunks, &piece, false).await.is_err() {
                 return;
             }
         }
+        let due = pieces.due();
+        let frame = tokio::select! {
+            frame = body.frame() => frame,
+            () = clock.sleep_until(due.unwrap_or(clock.now())), if due.is_some() => continue,
+        };
+        match frame {
+            Some(Ok(frame)) => {
+                if let Ok(data) = frame.into_data() {
+                    pieces.push(&data);
+                }
+            }
+            Some(Err(error)) => {
+                drop(chunks.send(ResponseChunk::Error(error.to_string())).await);
+                return;
+            }
+            None => break,
+        }
     }
-    let end = ResponseChunk::Data {
-        data: Vec::new(),
-        finish: true,
-    };
-    drop(chunks.send(end).await);
+    while let Some(piece) = pieces.take() {
+        if send(chunks, &piece, false).await.is_err() {
+            return;
+        }
+    }
+    // Nobody may be there any more to hear of the end.
+    drop(send(chunks, &[], true).await);
+}
+
+async fn send(
+    chunks: &mpsc::Sender<ResponseChunk>,
+    data: &[u8],
+    finish: bool,
+) -> Result<(), mpsc::error::SendError<ResponseChunk>> {
+    let data = data.to_vec();
+    chunks.send(ResponseChunk::Data { data, finish }).await
 }

@@ -88,6 +88,22 @@ impl Session {
         self.0.get_envoy_key()
     }
 
+    /// Starts the actor that the body of a request names: its id and generation.
+    pub(crate) async fn start_serverless(&self, body: &[u8]) -> Result<(String, u32), String> {
+        let text = |error: anyhow::Error| error.to_string();
+        let start = self.0.decode_serverless_actor_start(body).map_err(text)?;
+        self.0.start_serverless_actor(body).await.map_err(text)?;
+        Ok((start.actor_id, start.generation))
+    }
+
+    /// Resolves when a generation that was started is over.
+    pub(crate) async fn stopped(&self, actor_id: &str, generation: u32) {
+        let stopped = self
+            .0
+            .wait_actor_registered_then_stopped(actor_id, generation);
+        stopped.await;
+    }
+
     /// Whether the engine's pings arrive.
     pub(crate) fn is_healthy(&self) -> bool {
         self.0.is_ping_healthy()

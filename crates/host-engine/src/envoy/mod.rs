@@ -9,9 +9,11 @@
 
 mod callbacks;
 mod connector;
+mod headers;
 mod http;
 mod link;
 mod pages;
+mod pieces;
 mod socket;
 
 use std::collections::HashMap;
@@ -20,11 +22,12 @@ use std::sync::{Arc, Weak};
 use greenroom_error::{Error, Result, code};
 use rivet_envoy_client::config::{
     ActorName, DEFAULT_MAX_QUEUED_REQUESTS_PER_ACTOR, DEFAULT_STOPPED_GENERATION_FLOOR_CAPACITY,
-    DEFAULT_STOPPED_GENERATION_FLOOR_TTL, EnvoyConfig, EnvoyConnector,
+    DEFAULT_STOPPED_GENERATION_FLOOR_TTL, EnvoyConfig,
 };
 use rivet_envoy_client::envoy::start_envoy_sync;
 use serde_json::json;
 
+use connector::Connector;
 pub(crate) use link::{Link, Session, StopDone};
 pub(crate) use pages::EnginePages;
 pub(crate) use socket::ToGateway;
@@ -53,8 +56,7 @@ pub(crate) async fn join(shared: &Arc<Shared>, names: Vec<String>) -> Result<Ses
         stopped_generation_floor_capacity: DEFAULT_STOPPED_GENERATION_FLOOR_CAPACITY,
         max_queued_requests_per_actor: DEFAULT_MAX_QUEUED_REQUESTS_PER_ACTOR,
         callbacks: Arc::new(callbacks::Callbacks(Weak::clone(&shared.me))),
-        connector: connector::of(&options.endpoint)
-            .map(|connector| Arc::new(connector) as Arc<dyn EnvoyConnector>),
+        connector: Some(Arc::new(Connector(shared.api.net().clone()))),
     };
     let session = Session::new(start_envoy_sync(config));
     let started = options

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use greenroom_core::HibernationId;
-use greenroom_error::Result;
-use greenroom_wire::ActorId;
+use greenroom_error::{Error, Result, code};
+use greenroom_gateway::websocket::unreachable;
+use greenroom_wire::{ActorId, RayId};
 use rivet_envoy_client::callbacks::BoxFuture;
 use rivet_envoy_client::websocket::{WebSocketHandler, WebSocketMessage, WebSocketSender};
 
@@ -56,7 +57,10 @@ pub(super) fn open(
     let (id, link) = (opening.id, opening.link);
     let way = ToGateway(opening.sender);
     let socket = if opening.is_restoring {
-        shared.sockets.resume(&actor_id, id, way)?
+        match shared.sockets.resume(&actor_id, id, way.clone()) {
+            Some(socket) => socket,
+            None => return Ok(send_away(&way, &opening.headers)),
+        }
     } else {
         let new = NewSocket {
             id,
@@ -90,4 +94,17 @@ pub(super) fn open(
         on_close: Box::new(on_close),
         on_open: None,
     })
+}
+
+/// Closes the socket of a client whose session went with another process, so that
+/// it connects anew.
+fn send_away(way: &ToGateway, headers: &HashMap<String, String>) -> WebSocketHandler {
+    let ray_id = RayId::from_header(headers.get("x-rivet-ray-id").map(String::as_bytes));
+    let farewell = unreachable(&Error::new(&code::WS_GOING_AWAY), &ray_id);
+    way.close(farewell.code, farewell.reason);
+    WebSocketHandler {
+        on_message: Box::new(|_| Box::pin(async {})),
+        on_close: Box::new(|_, _| Box::pin(async {})),
+        on_open: None,
+    }
 }

@@ -8,9 +8,10 @@ use crate::api::Address;
 const PEER_PORT: u16 = 1;
 const METRICS_PORT: u16 = 10;
 
-/// The engine's settings, as environment variables. Retries keep the engine's own
-/// defaults: with shorter ones, an alarm of an actor that nobody serves takes a
-/// whole core.
+/// The engine's settings, as environment variables. Two are left as the engine has
+/// them although shorter ones seem to suit one machine: with shorter retries, an
+/// alarm of an actor that nobody serves takes a whole core; with a shorter lost
+/// threshold, a disk that is slow for some seconds takes processes for lost.
 pub(super) fn of(address: &Address, storage: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let host = || address.host().to_owned();
     let port = |offset: u16| {
@@ -34,9 +35,10 @@ pub(super) fn of(address: &Address, storage: &Path) -> Result<Vec<(&'static str,
         // Bodies that are streamed both ways.
         ("RIVET__FEATURES__GUARD_GATEWAY_V3__MODE", text("on")),
         ("RIVET__FEATURES__GUARD_GATEWAY_V3__PERCENTAGE", text("100")),
-        // One machine: a process that was killed is noticed sooner.
-        ("RIVET__PEGBOARD__ENVOY_ELIGIBLE_THRESHOLD", text("5000")),
-        ("RIVET__PEGBOARD__ENVOY_LOST_THRESHOLD", text("7000")),
+        // The engine takes less work on the busier the whole machine is, whoever keeps
+        // it busy; what is not taken on answers after half a minute, if at all. So
+        // many millicores that it never comes to that.
+        ("RIVET__RUNTIME__WORKER_CPU_MAX", text("1000000000")),
         ("RIVET__RUNTIME__FORCE_SHUTDOWN_DURATION", text("2")),
         ("RIVET__RUNTIME__GUARD_SHUTDOWN_DURATION", text("1")),
         ("RIVET__RUNTIME__WORKER_SHUTDOWN_DURATION", text("1")),

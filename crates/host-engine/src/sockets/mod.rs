@@ -105,23 +105,19 @@ impl Sockets {
         sockets.iter().filter_map(|socket| socket.known()).collect()
     }
 
-    /// Gives a held socket its way out in the new generation.
-    ///
-    /// # Errors
-    /// `connection/restore_not_found` if it is not held here.
+    /// Gives a held socket its way out in the new generation; `None` if it is not
+    /// held here.
     pub(crate) fn resume(
         &self,
         actor_id: &ActorId,
         id: HibernationId,
         way: ToGateway,
-    ) -> Result<Arc<EngineSocket>> {
+    ) -> Option<Arc<EngineSocket>> {
         let maps = self.maps.lock();
-        let sockets = maps.by_actor.get(actor_id);
-        let socket = sockets.and_then(|sockets| sockets.get(&id)).cloned();
+        let socket = maps.by_actor.get(actor_id)?.get(&id).cloned()?;
         drop(maps);
-        let socket = socket.ok_or_else(|| Error::new(&code::CONNECTION_RESTORE_NOT_FOUND))?;
         socket.set_way(way);
-        Ok(socket)
+        Some(socket)
     }
 
     /// What the actor's next generation begins with.

@@ -23,6 +23,13 @@ pub struct Engine {
     _folder: tempfile::TempDir,
 }
 
+/// What this process says, if `RUST_LOG` asks for it.
+pub fn log() {
+    let filter = tracing_subscriber::EnvFilter::from_default_env();
+    // Another test may have been first.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).try_init();
+}
+
 fn binary() -> PathBuf {
     let root = concat!(
         env!("CARGO_MANIFEST_DIR"),

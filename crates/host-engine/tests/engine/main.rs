@@ -18,6 +18,7 @@ use crate::hosts::Engine;
 /// `GREENROOM_SCENARIO` picks those whose name contains it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_real_engine_keeps_the_same_promises() {
+    hosts::log();
     let engine = Engine::start().await;
     let mut failed = Vec::new();
     for Scenario { name, run } in scenarios::all() {

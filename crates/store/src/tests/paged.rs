@@ -314,3 +314,39 @@ async fn many_databases_share_the_lanes_and_the_limit_of_open_ones() {
         pages.check();
     }
 }
+
+#[tokio::test]
+async fn a_database_moves_from_pages_to_a_file_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("out.db");
+    let pages = MemoryPages::default();
+    let (store, database) = pages.existing("moved").await;
+    run(
+        &database,
+        "CREATE TABLE t (x); INSERT INTO t SELECT value FROM json_each('[1,2,3]')",
+    )
+    .await
+    .unwrap();
+    database.backup(file.clone()).await.unwrap();
+    store.close().await;
+
+    let elsewhere = MemoryPages::default();
+    let (store, database) = elsewhere.lease();
+    database.replace(file.clone()).await.unwrap();
+    assert!(!database.start().await.unwrap().bootstrapped);
+    assert_eq!(count(&database, "t").await, 3);
+    assert_eq!(stored_state(&database).await.as_deref(), Some("moved"));
+    store.close().await;
+    elsewhere.check();
+
+    // In place of what is there, which a file that is none leaves alone.
+    let (store, database) = elsewhere.lease();
+    run(&database, "DELETE FROM t").await.unwrap();
+    std::fs::write(folder.path().join("none.db"), "no database").unwrap();
+    let refused = database.replace(folder.path().join("none.db")).await;
+    assert!(refused.unwrap_err().is(&code::NAPI_INVALID_ARGUMENT));
+    assert_eq!(count(&database, "t").await, 0);
+    database.replace(file).await.unwrap();
+    assert_eq!(count(&database, "t").await, 3);
+    store.close().await;
+}

@@ -1,11 +1,19 @@
-/** The embedded host of one registry: opened when first needed, closed once. */
-import { resolve } from "node:path";
+/** The host of one registry, embedded or an engine: opened when first needed, closed once. */
+import { join, resolve } from "node:path";
 import { createCallbacks, createConfig } from "../callbacks/factory";
 import type { ActorServices } from "../context/services";
+import { ActorError } from "../errors/actor-error";
 import { fromNativePromise } from "../errors/bridge";
 import { dataDirConflict, registryShutDown } from "../errors/raised";
-import type { EmbeddedConfig, NativeCallbacks, NativeModule, NativeRegistry } from "../native/registry-types";
+import type {
+  EmbeddedConfig,
+  EngineConfig,
+  NativeCallbacks,
+  NativeModule,
+  NativeRegistry,
+} from "../native/registry-types";
 import { DEFAULT_DATA_DIR, type RegistryConfig } from "./config";
+import { type EngineSettings, engineBinary } from "./engine";
 import { closeBeforeExit, forget } from "./exit-hook";
 import type { RegistryDeps } from "./registry";
 
@@ -14,13 +22,15 @@ export interface ActorType {
   readonly callbacks: NativeCallbacks;
 }
 
-export class EmbeddedHost {
+export class RegistryHost {
   readonly #native: () => NativeModule;
   readonly #config: RegistryConfig;
   readonly #actors: ReadonlyMap<string, ActorType>;
   readonly #manualClock: RegistryDeps["manualClock"];
   readonly #close = () => this.shutdown();
   #opening: { dataDir: string; registry: Promise<NativeRegistry> } | undefined;
+  /** The registry that requests of an engine open. */
+  #serverless: NativeRegistry | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(
@@ -38,6 +48,9 @@ export class EmbeddedHost {
   /** The native registry, opened on the first call; a failed one may be tried again. */
   async open(dataDir?: string): Promise<NativeRegistry> {
     if (this.#closing !== undefined) throw registryShutDown();
+    if (this.#serverless !== undefined) {
+      throw new ActorError("registry", "mode_conflict", "This registry runs behind requests of its engine.");
+    }
     if (this.#opening !== undefined) {
       const asked = dataDir === undefined ? this.#opening.dataDir : resolve(dataDir);
       if (asked !== this.#opening.dataDir) throw dataDirConflict(this.#opening.dataDir, asked);
@@ -52,6 +65,23 @@ export class EmbeddedHost {
       this.#opening = undefined;
       throw error;
     }
+  }
+
+  /**
+   * The native registry that an engine's requests open, which is then the only way
+   * that it runs: native code refuses whatever would be another.
+   */
+  serverless(): NativeRegistry {
+    if (this.#closing !== undefined) throw registryShutDown();
+    if (this.#opening !== undefined) {
+      const detail = "It has joined its engine already.";
+      throw new ActorError("registry", "mode_conflict", `This registry does not run behind requests. ${detail}`);
+    }
+    if (this.#serverless === undefined) {
+      this.#serverless = this.#make();
+      closeBeforeExit(this.#close);
+    }
+    return this.#serverless;
   }
 
   /** The shutdown, once it has begun. */
@@ -71,7 +101,7 @@ export class EmbeddedHost {
     return this.#closing;
   }
 
-  async #start(dataDir: string): Promise<NativeRegistry> {
+  #make(): NativeRegistry {
     const native = this.#native();
     const registry = new native.CoreRegistry();
     const { maxIncomingMessageSize, maxOutgoingMessageSize } = this.#config;
@@ -83,7 +113,17 @@ export class EmbeddedHost {
     for (const [name, { services, callbacks }] of this.#actors) {
       registry.register(name, new native.NapiActorFactory(callbacks, createConfig(services, limits)));
     }
-    await fromNativePromise(() => registry.openEmbedded(this.#embeddedConfig(dataDir)));
+    return registry;
+  }
+
+  async #start(dataDir: string): Promise<NativeRegistry> {
+    const registry = this.#make();
+    const { engine } = this.#config;
+    await fromNativePromise(() =>
+      engine === undefined
+        ? registry.openEmbedded(this.#embeddedConfig(dataDir))
+        : registry.openEngine(this.#engineConfig(engine, dataDir)),
+    );
     closeBeforeExit(this.#close);
     return registry;
   }
@@ -98,11 +138,29 @@ export class EmbeddedHost {
     };
   }
 
+  #engineConfig(engine: EngineSettings, dataDir: string): EngineConfig {
+    const { region, limits } = this.#config;
+    const { maxSockets, maxSocketBuffer } = limits;
+    const { endpoint, token, namespace, poolName, version, startable } = engine;
+    const binary = startable ? engineBinary() : undefined;
+    return {
+      endpoint,
+      namespace,
+      poolName,
+      version,
+      ...(token !== undefined && { token }),
+      ...(region !== undefined && { region }),
+      ...(maxSockets !== undefined && { maxSockets }),
+      ...(maxSocketBuffer !== undefined && { maxSocketBuffer }),
+      ...(binary !== undefined && { engineBinary: binary, engineStorage: join(dataDir, "engine") }),
+    };
+  }
+
   async #stop(end: (registry: NativeRegistry) => Promise<void>): Promise<void> {
     forget(this.#close);
-    let registry: NativeRegistry | undefined;
+    let registry = this.#serverless;
     try {
-      registry = await this.#opening?.registry;
+      registry ??= await this.#opening?.registry;
     } catch {
       // It never opened; whoever opened it has the error.
       return;

@@ -39,6 +39,15 @@ const account = (hooks: { entered?: () => void; leave?: Promise<void> } = {}) =>
       setUnsaved: (c, balance: number) => {
         c.state.balance = balance;
       },
+      /** A change, a transaction that is taken back behind it, and no look at the state since. */
+      changeThenFail: async (c) => {
+        c.state.balance = 4;
+        await c.db
+          .transaction(() => Promise.reject(new Error("taken back")), { includeState: true })
+          .catch(() => undefined);
+      },
+      balance: (c) => c.state.balance,
+      save: (c) => c.saveState({ immediate: true }),
       misuse: async (c, how: "save" | "outer" | "nested" | "script" | "iterate" | "commit") =>
         c.db.transaction(
           async (tx) => {
@@ -88,6 +97,50 @@ describe("a transaction that includes the state", () => {
     await first.shutdown();
     const second = registryOf({ account: account() }, { dataDir });
     expect(await second.client().account.get("a").look()).toEqual(expected);
+  });
+
+  test("loses no change that was made before it", async () => {
+    const dataDir = temporaryFolder();
+    const first = registryOf({ account: account() }, { dataDir });
+    await first.client().account.getOrCreate("a").changeThenFail();
+    await first.shutdown();
+    const second = registryOf({ account: account() }, { dataDir });
+    expect(await second.client().account.get("a").look()).toMatchObject({ balance: 4 });
+  });
+
+  test.each(["interval", "reply"] as const)("never has a part of it saved: %s", async (durability) => {
+    const dataDir = temporaryFolder();
+    const [entered, leave] = [event(), event()];
+    const { config } = account({
+      entered: entered.happen,
+      leave: leave.promise.then(() => Promise.reject("no")),
+    }) as any;
+    const subject = actor({ ...config, options: { durability } }) as ReturnType<typeof account>;
+    const first = registryOf({ account: subject }, { dataDir });
+    const handle = first.client().account.getOrCreate("a");
+    const failing = expect(handle.book(5)).rejects.toBeDefined();
+    await entered.promise;
+    // Waits for the transaction, and runs the moment in which that ends.
+    const saves = [handle.save(), handle.save(), handle.balance()];
+    leave.happen();
+    await failing;
+    await Promise.all(saves);
+    await first.shutdown();
+    const second = registryOf({ account: subject }, { dataDir });
+    expect(await second.client().account.get("a").look()).toEqual({ balance: 0, history: [], entries: [] });
+  });
+
+  test("shows other code the state from before", async () => {
+    const [entered, leave] = [event(), event()];
+    const subject = account({ entered: entered.happen, leave: leave.promise });
+    const handle = registryOf({ account: subject }).client().account.getOrCreate("a");
+    await handle.setUnsaved(2);
+    const booked = handle.book(5);
+    await entered.promise;
+    expect(await handle.balance()).toBe(2);
+    leave.happen();
+    expect(await booked).toBe(7);
+    expect(await handle.balance()).toBe(7);
   });
 
   test("lets nobody else change the state while it is open, and runs them one by one", async () => {

@@ -55,7 +55,8 @@ impl ConnHandle {
     /// only logged.
     #[napi(catch_unwind)]
     pub fn send(&self, name: String, args: Buffer) {
-        self.shared.ctx.send_to(&self.conn, &name, args.0);
+        // An event that has to wait is sent on by a task.
+        crate::runtime::enter(|| self.shared.ctx.send_to(&self.conn, &name, args.0));
     }
 
     /// Closes the transport and runs `onDisconnect`. Repeating it does nothing.

@@ -27,7 +27,8 @@ pub(crate) fn install() {
     ONCE.call_once(|| {
         let subscriber = tracing_subscriber::fmt()
             .with_env_filter(filter())
-            .with_writer(std::io::stderr)
+            .with_writer(|| Lenient(std::io::stderr()))
+            .log_internal_errors(false)
             .event_format(Logfmt {
                 target: TARGET_ENV
                     .iter()
@@ -43,6 +44,22 @@ fn filter() -> EnvFilter {
     let wanted = FILTER_ENV.iter().find_map(|name| variable(name));
     let wanted = wanted.as_deref().unwrap_or(DEFAULT_FILTER);
     EnvFilter::try_new(wanted).unwrap_or_else(|_| EnvFilter::new(DEFAULT_FILTER))
+}
+
+/// A log that cannot be written, on a full disk say, is no reason to fail: the
+/// subscriber would report it on the same stream, and panic.
+struct Lenient(std::io::Stderr);
+
+impl std::io::Write for Lenient {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let _ = self.0.write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        let _ = self.0.flush();
+        Ok(())
+    }
 }
 
 struct Logfmt {

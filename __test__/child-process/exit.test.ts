@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { existsSync, openSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, test } from "vitest";
@@ -35,6 +35,21 @@ async function lingering(task: string, dataDir: string): Promise<number> {
 }
 
 describe("a program", () => {
+  test.runIf(existsSync("/dev/full"))("whose log cannot be written goes on, and ends", async () => {
+    const noisy = join(root, "__test__/fixtures/noisy-program.cjs");
+    const child = spawn(process.execPath, [noisy, temporaryFolder()], {
+      stdio: ["ignore", "pipe", openSync("/dev/full", "w")],
+      env: { ...process.env, RUST_LOG: "debug" },
+      timeout: 30_000,
+    });
+    let said = "";
+    child.stdout?.on("data", (text) => {
+      said += text;
+    });
+    expect(await once(child, "exit")).toEqual([0, null]);
+    expect(said).toBe("2\n");
+  });
+
   test("that makes one call and returns exits by itself, with everything saved", async () => {
     const dataDir = temporaryFolder();
     expect(await lingering("call and return", dataDir)).toBeLessThan(EXIT_MS);

@@ -139,6 +139,7 @@ impl ActorContext {
     /// CBOR array.
     #[napi(catch_unwind)]
     pub fn broadcast(&self, name: String, args: Buffer) {
-        self.core().broadcast(&name, args.0);
+        // An event that has to wait is sent on by a task.
+        crate::runtime::enter(|| self.core().broadcast(&name, args.0));
     }
 }

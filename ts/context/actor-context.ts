@@ -123,7 +123,7 @@ export class ActorContextImpl {
 
   broadcast(name: string, ...args: unknown[]): void {
     const encoded = encodeEvent(this.#runtime, name, args);
-    callNative(() => this.#runtime.native.broadcast(name, encoded));
+    this.#runtime.emit(() => this.#runtime.native.broadcast(name, encoded));
   }
 
   requestSave(options: RequestSaveOptions = {}): void {

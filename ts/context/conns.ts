@@ -50,7 +50,7 @@ export class ConnImpl {
 
   send(name: string, ...args: unknown[]): void {
     const encoded = encodeEvent(this.#runtime, name, args);
-    callNative(() => this.#native.send(name, encoded));
+    this.#runtime.emit(() => this.#native.send(name, encoded));
   }
 
   async disconnect(reason?: string): Promise<void> {

@@ -10,11 +10,16 @@ const LEVELS: readonly LogLevel[] = ["trace", "debug", "info", "warn", "error", 
 
 export type LogSink = (line: string) => void;
 
-export function defaultLogger(
-  level: LogLevel = environmentLevel(),
-  sink: LogSink = (line) => void process.stderr.write(line),
-): ActorLogger {
+export function defaultLogger(level: LogLevel = environmentLevel(), sink: LogSink = toStderr): ActorLogger {
   return new LineLogger({ level }, {}, sink);
+}
+
+/** A log that cannot be written, on a full disk say, must not end the process. */
+function toStderr(line: string): void {
+  const { stderr } = process;
+  stderr.write(line, (error) => {
+    if (error != null && stderr.listenerCount("error") === 0) stderr.once("error", () => {});
+  });
 }
 
 function environmentLevel(): LogLevel {

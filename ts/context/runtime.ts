@@ -18,7 +18,7 @@ import { createCron, createSchedule } from "./schedule";
 import type { ActorCron, ActorKv, ActorLogger, ActorSchedule } from "./service-types";
 import type { ActorServices } from "./services";
 import { StateCell } from "./state-cell";
-import { StateTransactions } from "./state-transactions";
+import { refusing, type Snapshot, StateTransactions } from "./state-transactions";
 
 const SLOT = Symbol.for("greenroom.runtime");
 
@@ -32,8 +32,12 @@ export class ActorRuntime {
   /** Values of this generation; set by `createVars`, free to be replaced. */
   vars: unknown;
   readonly #state: StateCell;
+  /** Events wait for the changes that were made before them. */
+  readonly #defersEvents: boolean;
   /** What `createState` returned, until native code has stored it. */
   #initialState: Uint8Array | undefined;
+  /** What a transaction that was taken back has left, until somebody looks at it. */
+  #restored: Uint8Array | undefined;
   #log: ActorLogger | undefined;
   #abortSignal: AbortSignal | undefined;
   #schedule: ActorSchedule | undefined;
@@ -49,12 +53,13 @@ export class ActorRuntime {
       delta: () => this.delta(),
       snapshot: () => this.#snapshot(),
     });
+    this.#defersEvents = services.definition.options.durability === "reply";
     this.saves = new SaveScheduler(
       native,
       this.#stateHook(),
       (error) => this.log.error({ msg: "onStateChange failed", error }),
       () => this.stateTransactions.checkChange(),
-      () => this.delta(),
+      () => (this.stateTransactions.isOpen ? undefined : this.delta()),
     );
     this.#state = new StateCell("state", () => this.#storedState(), this.saves);
     this.conns = new ConnTable(this);
@@ -70,7 +75,7 @@ export class ActorRuntime {
 
   get state(): unknown {
     this.#requireState();
-    return this.#state.view;
+    return (this.stateTransactions.fromOutside?.state ?? this.#state).view;
   }
 
   set state(value: unknown) {
@@ -85,14 +90,29 @@ export class ActorRuntime {
 
   /** The state to save; `undefined` if it cannot have changed since it was stored. */
   encodeState(): Uint8Array | undefined {
-    if (!this.services.definition.hasState || !this.#state.loaded) return undefined;
+    if (!this.services.definition.hasState) return undefined;
+    if (!this.#state.loaded) return this.#restored;
     return this.services.codec.encode(this.#state.raw, "state");
   }
 
-  /** What to store now. */
+  /**
+   * What a save may store now: never what a transaction may still take back, so
+   * while its commit is under way the answer waits for the outcome.
+   */
+  storable(): StateDelta | Promise<StateDelta> {
+    const open = this.stateTransactions.undecided;
+    if (open === undefined) return this.delta();
+    if (open.committing) return open.settled.then(() => this.storable());
+    return this.#deltaOf(open.snapshot.bytes);
+  }
+
+  /** The state of this moment, with all that is to be stored beside it. */
   delta(): StateDelta {
     this.conns.flush();
-    const state = this.encodeState();
+    return this.#deltaOf(this.encodeState());
+  }
+
+  #deltaOf(state: Uint8Array | undefined): StateDelta {
     return {
       ...(state !== undefined && { state }),
       connHibernation: this.native.dirtyHibernatableConns().map((conn) => ({ connId: conn.id(), bytes: conn.state() })),
@@ -119,6 +139,19 @@ export class ActorRuntime {
       this.settle();
       this.native.endWebsocketCallback(region);
     }
+  }
+
+  /**
+   * Sends an event. With durability "reply" it must not tell of changes that are
+   * lost: native code learns of them first, and one sent inside a transaction
+   * waits for its commit.
+   */
+  emit(send: () => void): void {
+    if (this.#defersEvents) {
+      if (this.stateTransactions.afterCommit(send)) return;
+      this.settle();
+    }
+    callNative(send);
   }
 
   get log(): ActorLogger {
@@ -166,20 +199,26 @@ export class ActorRuntime {
   }
 
   /** Remembers state and connection states; the result brings them back. */
-  #snapshot(): () => void {
-    const state = this.encodeState();
+  #snapshot(): Snapshot {
+    const bytes = this.encodeState();
     const conns = this.conns.snapshot();
-    return () => {
-      this.#state.reset();
-      this.#initialState = state;
-      conns();
-      // What was changed before the transaction may not have been saved yet.
-      if (state !== undefined) this.saves.changed();
+    const load = () => this.services.codec.decode(bytes ?? callNative(() => this.native.state()));
+    return {
+      bytes,
+      state: new StateCell("state", load, refusing),
+      restore: () => {
+        this.#state.reset();
+        this.#restored = bytes;
+        conns();
+        // What was changed before the transaction may not have been saved yet.
+        if (bytes !== undefined) this.saves.changed();
+      },
     };
   }
 
   #storedState(): unknown {
-    const bytes = this.#initialState ?? callNative(() => this.native.state());
+    const bytes = this.#restored ?? this.#initialState ?? callNative(() => this.native.state());
+    this.#restored = undefined;
     this.#initialState = undefined;
     return this.services.codec.decode(bytes);
   }

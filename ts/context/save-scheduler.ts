@@ -31,7 +31,8 @@ export class SaveScheduler implements Watcher {
   readonly #onError: (error: unknown) => void;
   /** Throws if the calling code may not change the state now. */
   readonly #check: () => void;
-  readonly #delta: () => StateDelta;
+  /** What to store now; `undefined` while a transaction decides on it. */
+  readonly #delta: () => StateDelta | undefined;
   #changes = 0;
   /** Value of `#changes` at the latest save request. */
   #requested = 0;
@@ -52,7 +53,7 @@ export class SaveScheduler implements Watcher {
     hook: StateChangeHook | undefined,
     onError: (error: unknown) => void,
     check: () => void,
-    delta: () => StateDelta,
+    delta: () => StateDelta | undefined,
   ) {
     this.#check = check;
     this.#delta = delta;
@@ -105,12 +106,23 @@ export class SaveScheduler implements Watcher {
    * for a save that has none to share it with.
    */
   async #saveNow(): Promise<void> {
-    const delta = this.#delta();
+    const delta = this.#takeDelta();
+    if (delta === undefined) return this.#native.requestSaveAndWait({ immediate: true });
     try {
       await this.#native.saveState(delta);
     } catch {
       // As any failed save: tried again at the save interval, and waited for.
       await this.#native.requestSaveAndWait({ immediate: false });
+    }
+  }
+
+  /** A state that cannot be encoded now is asked for again, as after any failed save. */
+  #takeDelta(): StateDelta | undefined {
+    try {
+      return this.#delta();
+    } catch (error) {
+      this.#native.requestSave({ immediate: true });
+      throw error;
     }
   }
 

@@ -3,8 +3,8 @@
  * `conn.state` become durable together, or are taken back together.
  *
  * They run one after the other. While one is open, only the code inside its
- * callback may change the state; other code gets `actor/state_transaction_conflict`.
- * It may read, and sees changes that are not committed yet.
+ * callback may change the state; other code gets `actor/state_transaction_conflict`,
+ * and `c.state` shows it the state from before the transaction.
  */
 import { AsyncLocalStorage } from "node:async_hooks";
 import { type StatementContext, Statements } from "../db/statements";
@@ -12,13 +12,48 @@ import { fromNativePromise } from "../errors/bridge";
 import { stateTransactionConflict, transactionsDoNotNest, waitsForItself } from "../errors/raised";
 import type { NativeStateTransaction } from "../native/storage-types";
 import type { StateDelta } from "../native/types";
+import type { StateCell } from "./state-cell";
+import type { Watcher } from "./write-through";
 
 /** The transaction whose callback an async context belongs to. */
 const inside = new AsyncLocalStorage<Scope>();
 
 interface Scope {
   readonly owner: StateTransactions;
+  readonly snapshot: Snapshot;
+  /** Events to send once it is committed. */
+  readonly events: (() => void)[];
+  /** Resolves when it has ended and the state is right again. */
+  readonly settled: Promise<void>;
   active: boolean;
+  /** Native code has been asked to commit, and has not answered. */
+  committing: boolean;
+}
+
+/** The state as it was at some moment. */
+export interface Snapshot {
+  /** Encoded; `undefined` if it was what is stored. */
+  readonly bytes: Uint8Array | undefined;
+  /** For code outside, which may look and not touch. */
+  readonly state: StateCell;
+  /** Makes it the state again. */
+  restore(): void;
+}
+
+/** Watches a state that nobody may change. */
+export const refusing: Watcher = {
+  beforeChange() {
+    throw stateTransactionConflict("The state cannot be changed by other code");
+  },
+  changed() {},
+};
+
+function sendLate(send: () => void): void {
+  try {
+    send();
+  } catch {
+    // The connection has gone meanwhile; the transaction is committed all the same.
+  }
 }
 
 /** What a transaction needs of its actor. */
@@ -27,7 +62,7 @@ export interface StateOwner {
   /** What to store of the state as it is now. */
   delta(): StateDelta;
   /** Remembers the state as it is now; the result brings it back. */
-  snapshot(): () => void;
+  snapshot(): Snapshot;
 }
 
 export class StateTransactions {
@@ -44,6 +79,29 @@ export class StateTransactions {
     if (this.#open !== undefined && inside.getStore() !== this.#open) {
       throw stateTransactionConflict("The state cannot be changed by other code");
     }
+  }
+
+  get isOpen(): boolean {
+    return this.#open !== undefined;
+  }
+
+  /** The transaction that may still take the state back. */
+  get undecided(): Pick<Scope, "committing" | "settled" | "snapshot"> | undefined {
+    return this.#open;
+  }
+
+  /** What code outside an open transaction sees. */
+  get fromOutside(): Snapshot | undefined {
+    const open = this.#open;
+    return open === undefined || inside.getStore() === open ? undefined : open.snapshot;
+  }
+
+  /** Keeps an event until the transaction it is sent in has been committed. */
+  afterCommit(send: () => void): boolean {
+    const scope = inside.getStore();
+    if (scope === undefined || !this.#isInside()) return false;
+    scope.events.push(send);
+    return true;
   }
 
   /** Refuses what would wait for the end of the transaction it is part of. */
@@ -80,23 +138,38 @@ export class StateTransactions {
     context: StatementContext,
     work: (tx: Statements) => Promise<unknown>,
   ): Promise<unknown> {
-    const scope: Scope = { owner: this, active: true };
-    const restore = this.#owner.snapshot();
+    let settle: () => void = () => {};
+    const scope: Scope = {
+      owner: this,
+      snapshot: this.#owner.snapshot(),
+      events: [],
+      settled: new Promise((resolve) => {
+        settle = resolve;
+      }),
+      active: true,
+      committing: false,
+    };
     this.#open = scope;
     try {
       const result = await inside.run(scope, () => work(new Statements(context, tx)));
       const delta = this.#owner.delta();
+      scope.committing = true;
       await fromNativePromise(() => tx.commit(delta));
       return result;
     } catch (error) {
+      // First: native code saves again as soon as the transaction has ended. It is
+      // still the open one: nobody has changed anything since.
+      scope.snapshot.restore();
+      scope.events.length = 0;
+      scope.committing = false;
       // Fails if it has ended already, by its deadline or in the commit.
       await tx.rollback().catch(() => undefined);
-      // The transaction is still the open one: nobody has changed anything since.
-      restore();
       throw error;
     } finally {
       scope.active = false;
       this.#open = undefined;
+      settle();
+      for (const send of scope.events) sendLate(send);
     }
   }
 

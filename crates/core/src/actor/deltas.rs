@@ -188,7 +188,8 @@ impl ActorContext {
 
     /// The same for a state transaction, which writes by itself.
     pub(super) fn prepare_deltas(&self, deltas: Vec<StateDelta>) -> Result<Prepared> {
-        let revision = self.with_book(|book| book.requested_revision());
+        // One of its own: newer than any save that was asked for before.
+        let revision = self.with_book(|book| book.bring());
         self.prepare(deltas, Vec::new(), revision)
     }
 

@@ -49,7 +49,7 @@ async function main() {
   });
   await build();
   await installPackages("compat");
-  await installPackages("bench/genuine");
+  await installPackages("bench/genuine", { partial: true });
   const { FIGURES } = await import("./figures.mjs");
   const rounds = { ours: [], genuine: [] };
   for (let round = 1; round <= Number(values.rounds); round++) {

@@ -27,8 +27,13 @@ export function addonFiles() {
   return readdirSync(root).filter((name) => /^greenroom\..+\.node$/.test(name));
 }
 
-/** Installs the packages of `folder` exactly as its lock file says. */
-export async function installPackages(folder = ".") {
+/**
+ * Installs the packages of `folder` exactly as its lock file says. `partial` is for
+ * a lock file that names optional packages of some platforms only, because the
+ * registry it was made with has no others: what it names is installed as it says,
+ * and the rest in the exact versions that its dependents ask for.
+ */
+export async function installPackages(folder = ".", { partial = false } = {}) {
   const inputs = [join(folder, "package.json"), join(folder, "package-lock.json")];
   const mark = fingerprint(root, inputs, [process.platform, process.arch, process.versions.modules]);
   const task = {
@@ -36,9 +41,10 @@ export async function installPackages(folder = ".") {
     mark,
     outputs: () => [at(folder, "node_modules", ".package-lock.json")],
   };
+  const command = partial ? ["install", "--no-save"] : ["ci"];
   await unlessFresh(task, () =>
     step(`Install npm packages${folder === "." ? "" : ` of ${folder}/`}`, () =>
-      npm(["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: at(folder) }),
+      npm([...command, "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: at(folder) }),
     ),
   );
 }

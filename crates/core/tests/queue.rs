@@ -136,6 +136,10 @@ async fn a_wait_ends_when_its_caller_or_the_actor_gives_up() {
     world.stop(StopReason::GoingAway).await.expect("stop");
     let error = wait.await.expect("task").expect_err("aborted");
     assert!(error.is(&code::ACTOR_ABORTED));
+    let patient = ctx.queue_next_batch(receive(&[], 1)).await;
+    assert!(patient.expect_err("stopping").is(&code::ACTOR_ABORTED));
+    let brief = ctx.queue_next_batch(now(receive(&[], 1))).await;
+    assert!(brief.expect("without a wait to give up").is_empty());
     let handle = world.start().await.expect("wake");
     assert_eq!(ids(&take(handle.ctx(), receive(&[], 9)).await), [1]);
 }

@@ -46,3 +46,29 @@ async fn nobody_gets_in_after_the_last_look() {
     assert!(error.is(&code::ACTOR_NOT_CONFIGURED), "{error}");
     assert_eq!(rig.ctx.work_counts().internal_keep_awake, 0);
 }
+
+#[tokio::test]
+async fn nobody_new_gets_in_once_the_adapter_has_waited_for_the_work_of_a_sleep() {
+    let rig = almost_over().await;
+    let work = rig.ctx.begin_work(ActorWorkKind::Action);
+    let mut waiting = Box::pin(rig.ctx.wait_for_tracked_shutdown_work());
+    assert!(waiting.as_mut().now_or_never().is_none());
+    assert!(
+        rig.ctx.refusal().is_none(),
+        "while work is under way others get in"
+    );
+    drop(work);
+    assert!(waiting.await, "all work is done");
+    assert!(
+        rig.ctx
+            .refusal()
+            .is_some_and(|e| e.is(&code::ACTOR_STOPPING))
+    );
+}
+
+#[tokio::test]
+async fn an_adapter_that_waits_for_work_while_the_actor_lives_sends_nobody_away() {
+    let rig = Rig::in_state(LifecycleState::Started);
+    assert!(rig.ctx.wait_for_tracked_shutdown_work().await);
+    assert!(rig.ctx.refusal().is_none());
+}

@@ -26,7 +26,8 @@ pub(crate) struct IntentRoom {
     destroy_requested: AtomicBool,
     /// Set while the task decides that nothing runs any more, and ever after.
     door_closed: AtomicBool,
-    /// End of admission during grace, in microseconds of the clock; 0 before.
+    /// One more than the end of admission during grace, in microseconds of the
+    /// clock; 0 while there is none.
     last_call_us: AtomicU64,
     /// Text of a crash report that the host has not taken yet. Also serialises
     /// the escalation from sleep or crash to destroy.
@@ -71,12 +72,12 @@ impl ActorContext {
     /// From `at` on nobody new is let in; those who are in go on.
     pub(crate) fn set_last_call(&self, at: Instant) {
         let last_call = &self.0.intents.last_call_us;
-        last_call.store(at.as_micros().max(1), Ordering::SeqCst);
+        last_call.store(at.as_micros().saturating_add(1), Ordering::SeqCst);
     }
 
     fn is_last_call_over(&self) -> bool {
         let at = self.0.intents.last_call_us.load(Ordering::SeqCst);
-        at > 0 && self.clock().now() >= Instant::from_micros(at)
+        at > 0 && self.clock().now() >= Instant::from_micros(at - 1)
     }
 
     pub(crate) fn is_door_closed(&self) -> bool {
@@ -205,14 +206,29 @@ impl ActorContext {
         self.0.intents.destroyed.cancel();
     }
 
-    /// Waits until `waitUntil` work and socket callbacks are done; false if the
-    /// shutdown deadline came first.
+    /// Waits until all work that grace drains is done; false if the shutdown
+    /// deadline came first. In the grace of a sleep nobody new is let in from then
+    /// on: who waits for this puts away what work would need, such as a database.
     pub async fn wait_for_tracked_shutdown_work(&self) -> bool {
         let deadline = self.shutdown_deadline();
         tokio::select! {
             biased;
-            () = self.wait_for_tracked_shutdown_work_unbounded() => true,
+            () = self.last_work_done() => true,
             () = deadline.cancelled() => false,
+        }
+    }
+
+    async fn last_work_done(&self) {
+        loop {
+            self.0.work.shutdown_work_idle().await;
+            if self.lifecycle_state() != LifecycleState::SleepGrace {
+                return;
+            }
+            self.set_last_call(self.clock().now());
+            // What slipped in since the look at the counts is waited for, too (I1).
+            if self.work_counts().shutdown_tasks == 0 {
+                return;
+            }
         }
     }
 

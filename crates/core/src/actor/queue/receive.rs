@@ -55,7 +55,8 @@ impl Receive {
 impl ActorContext {
     /// Up to `count` messages, waiting for the first; empty after the timeout.
     ///
-    /// Errors: `actor/aborted` when the actor stops or `cancelled` fires.
+    /// Errors: `actor/aborted` when the actor stops or `cancelled` fires. Without
+    /// time to wait, it is empty while the actor stops.
     pub async fn queue_next_batch(&self, receive: Receive) -> Result<Vec<QueueMessage>> {
         let take = receive.take(receive.mode());
         let parcel = self.look_until(&receive, take).await?;
@@ -100,9 +101,12 @@ impl ActorContext {
         if receive.cancelled.is_cancelled() {
             return aborted();
         }
+        let waits = !receive.timeout.is_some_and(|span| span.is_zero());
         if self.aborted() {
             self.0.queue.cut_off.note(&take.names);
-            return aborted();
+            // Who would not wait has nothing to give up: a workflow that looks just
+            // as its actor falls asleep finds nothing, instead of failing for good.
+            return if waits { aborted() } else { Ok(None) };
         }
         let deadline = receive.timeout.map(|span| self.clock().now() + span);
         let watches = take.mode == TakeMode::Look;
@@ -113,7 +117,7 @@ impl ActorContext {
             if parcel.taken.available {
                 return Ok(Some(parcel));
             }
-            if receive.timeout.is_some_and(|span| span.is_zero()) {
+            if !waits {
                 return Ok(None);
             }
             let _parked = self.queue_wait_guard();

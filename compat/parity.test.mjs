@@ -15,7 +15,7 @@ for (const encoding of ENCODINGS) {
     let program;
     before(async () => {
       program = await runtimeProgram("probe-program.mjs");
-      await runProbes({ endpoint: program.url, encoding, inFlight: 6 }, (_subject, name, value) => {
+      await runProbes({ endpoint: program.url, encoding, inFlight: 12 }, (_subject, name, value) => {
         answers[name] = value;
       });
     });

@@ -1,6 +1,8 @@
 // `node compat/record.mjs <folder> [probes…]`: runs the probes against the packages of
 // `folder`, an install of the published package with its own addon and engine (such as
-// `bench/genuine`), and writes down what it answers, for `parity.test.mjs`.
+// `bench/genuine`), and writes down what it answers, for `parity.test.mjs`. On a quiet
+// machine, twice, and then `npx biome check --write compat/recorded`: what differs
+// between two recordings is no answer to compare with.
 
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { resolve } from "node:path";

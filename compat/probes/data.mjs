@@ -1,5 +1,6 @@
 // SQL.
 
+import { setTimeout as pause } from "node:timers/promises";
 import { catching } from "./toolbox.mjs";
 
 /** Actions of the actor that are a probe each. */
@@ -41,5 +42,16 @@ export default {
     const w = await h.wakeRows();
     const rows = (await h.all()).map((x) => x.v);
     return [w >= 2, rows.includes("slept"), rows[0]];
+  },
+  dbRaceSleep: async (t) => {
+    const out = [];
+    for (const after of [0, 5, 20, 60, 200]) {
+      const h = t.client.dba.getOrCreate(t.key());
+      await h.ins("a");
+      await h.sleep();
+      await pause(after);
+      out.push((await catching(h.ins("b")))?.error?.slice(0, 2) ?? "ok");
+    }
+    return [...new Set(out.map(String))];
   },
 };

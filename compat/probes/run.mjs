@@ -1,10 +1,16 @@
 // Runs probes against a program and gathers their answers.
 
 import actions from "./actions.mjs";
+import actors from "./actors.mjs";
+import connections from "./connections.mjs";
 import data from "./data.mjs";
+import gateway from "./gateway.mjs";
+import lifecycle from "./lifecycle.mjs";
+import raw from "./raw.mjs";
 import { err, scrubbed, toolbox } from "./toolbox.mjs";
+import work from "./work.mjs";
 
-export const SUBJECTS = { actions, data };
+export const SUBJECTS = { actions, actors, connections, lifecycle, work, data, raw, gateway };
 export const ENCODINGS = ["bare", "json"];
 
 /** How long a probe may take; one that takes longer has that as its answer. */

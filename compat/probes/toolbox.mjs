@@ -30,6 +30,9 @@ export function toolbox(endpoint, encoding) {
   };
 }
 
+/** What every actor's inspector asks for where the registry is set up for tests. */
+export const INSPECTOR_TOKEN = "token";
+
 export const err = (error) => ({
   error: [error?.group ?? error?.constructor?.name, error?.code ?? null, error?.message, error?.metadata ?? null],
 });
@@ -38,7 +41,7 @@ export const err = (error) => ({
 export const catching = (promise) => Promise.resolve(promise).then((value) => value, err);
 
 /** Asks `probe` until its answer is `good`; an answer that never is shows as `timedOut`. */
-export async function until(probe, good, patience = 10_000) {
+export async function until(probe, good, patience = 20_000) {
   for (const end = Date.now() + patience; ; await pause(25)) {
     const value = await probe();
     if (good(value)) return value;
@@ -58,6 +61,13 @@ export async function httpJson(promise) {
   }
   return { status: response.status, ct: response.headers.get("content-type"), body };
 }
+
+/**
+ * Disposes of a connection, and lets go of one that never says that it closed:
+ * the WebSocket of Node.js 22 tells nobody that it was closed while connecting,
+ * which a client that reconnects just now waits for.
+ */
+export const dispose = (connection) => Promise.race([catching(connection.dispose()), pause(1_000)]);
 
 /** A raw WebSocket with what it heard. */
 export async function wsOpen(handle, path, protocols) {

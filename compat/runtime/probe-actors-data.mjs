@@ -19,7 +19,7 @@ export const dba = actor({
   onDisconnect: async (c) => {
     await c.db.execute("INSERT INTO t (v) VALUES ('disc')");
   },
-  options: { sleepTimeout: 300 },
+  options: { sleepTimeout: 2_000 },
   actions: {
     ins: (c, v) => c.db.execute("INSERT INTO t (v) VALUES (?)", v),
     insRet: (c, v) => c.db.execute("INSERT INTO t (v) VALUES (?) RETURNING id, v", v),
@@ -119,6 +119,7 @@ export const raw = actor({
     if (u.pathname === "/body")
       return new Response(await req.text(), { headers: { "content-type": req.headers.get("content-type") ?? "none" } });
     if (u.pathname === "/len") return Response.json({ len: (await req.arrayBuffer()).byteLength });
+    await req.text(); // left unread, a body ends the answer early under either addon
     c.state.hits++;
     return Response.json({
       m: req.method,

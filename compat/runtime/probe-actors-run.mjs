@@ -43,7 +43,7 @@ export const oscBad = actor({
 
 export const runA = actor({
   state: { ticks: 0, exits: 0, starts: 0 },
-  options: { sleepTimeout: 300 },
+  options: { sleepTimeout: 2_000 },
   run: async (c) => {
     c.state.starts++;
     while (!c.aborted) {
@@ -70,7 +70,7 @@ export const runA = actor({
 });
 export const runExit = actor({
   state: { starts: 0 },
-  options: { sleepTimeout: 200 },
+  options: { sleepTimeout: 2_000 },
   run: async (c) => {
     c.state.starts++;
   },

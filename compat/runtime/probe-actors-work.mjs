@@ -44,7 +44,7 @@ export const q = actor({
 
 export const sched = actor({
   state: { fired: [] },
-  options: { sleepTimeout: 150 },
+  options: { sleepTimeout: 2_000 },
   actions: {
     after: (c, ms, x) => c.schedule.after(ms, "fire", x),
     at: (c, ts, x) => c.schedule.at(ts, "fire", x),

@@ -15,7 +15,7 @@ export const plain = actor({
     c.state.input = input ?? "none";
   },
   createVars: () => ({ v: 1 }),
-  options: { actionTimeout: 600 },
+  options: { actionTimeout: 5_000 },
   actions: {
     inc: (c, n = 1) => (c.state.count += n),
     get: (c) => ({ ...c.state }),
@@ -33,7 +33,7 @@ export const plain = actor({
       throw "a string";
     },
     slow: async () => {
-      await pause(2000);
+      await pause(8_000);
       return "late";
     },
     conns: (c) => [...c.conns.values()].map((x) => ({ params: x.params, hib: x.isHibernatable })),
@@ -106,7 +106,7 @@ export const life = actor({
   },
   onDisconnect: (c, _conn) => log(c, "disconnect"),
   onBeforeActionResponse: (_c, name, args, out) => (name === "wrapped" ? { name, args, out } : out),
-  options: { sleepTimeout: 200 },
+  options: { sleepTimeout: 2_000 },
   actions: {
     log: (c) => [...c.state.log],
     wrapped: (_c, a) => a * 2,
@@ -117,8 +117,9 @@ export const life = actor({
       return { ...c.conn.state };
     },
     nconns: (c) => c.conns.size,
-    slow: async (_c, ms) => {
+    slow: async (c, ms) => {
       await pause(ms);
+      log(c, "slow done");
       return "slow done";
     },
     keep: (c, ms) => {

@@ -79,6 +79,25 @@ describe("statements", () => {
       await expect(c.db.query("select ?, ?", 1)).rejects.toMatchObject({ code: "invalid_bind_parameter" });
     }));
 
+  test("refuse arguments of other kinds, whichever method they are given to", () =>
+    inside(async (c) => {
+      const refusal = { group: "napi", code: "invalid_argument" };
+      for (const wrong of [undefined, null, 7, {}, []]) {
+        for (const method of ["query", "execute", "get", "run", "executeMany"]) {
+          await expect(c.db[method](wrong, [])).rejects.toMatchObject(refusal);
+        }
+        await expect(c.db.iterate(wrong).next()).rejects.toMatchObject(refusal);
+        await expect(c.db.batch([wrong])).rejects.toMatchObject(refusal);
+      }
+      for (const wrong of [undefined, null, 7, "select 1", {}]) {
+        await expect(c.db.batch(wrong)).rejects.toMatchObject(refusal);
+      }
+      await expect(c.db.batch([{ sql: "select 1", params: 7 }])).rejects.toMatchObject(refusal);
+      await expect(c.db.executeMany("select ?", undefined)).rejects.toMatchObject(refusal);
+      await expect(c.db.executeMany("select ?", [1])).rejects.toMatchObject(refusal);
+      expect(await c.db.get("select 1 as one")).toEqual({ one: 1 });
+    }));
+
   test("may be started by the thousand at once, and run in their order", () =>
     inside(async (c) => {
       const inserts = Array.from({ length: 2000 }, (_, index) => c.db.run`insert into note (text) values (${index})`);

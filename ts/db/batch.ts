@@ -1,14 +1,20 @@
 /** Batches on their way through native code, where they are flat. */
+
+import { invalidArgument } from "../errors/raised";
 import type { NativeSqlBatch, NativeSqlBatchResults, NativeSqlResult } from "../native/storage-types";
-import { bindParams } from "./bindings";
+import { bindParams, requireText } from "./bindings";
 import type { SqliteBatchStatement, SqlValue } from "./types";
 
 export function flatten(statements: readonly SqliteBatchStatement[]): NativeSqlBatch {
+  if (!Array.isArray(statements)) throw invalidArgument("statements", "must be an array");
   const texts: string[] = [];
   const shape = new Uint32Array(statements.length * 2);
   const values: SqlValue[] = [];
   let at = 0;
-  for (const { sql, params } of statements) {
+  for (const statement of statements as readonly (SqliteBatchStatement | null | undefined)[]) {
+    if (statement == null) throw invalidArgument("statements", "must hold statements");
+    const { sql, params } = statement;
+    requireText(sql);
     // Most batches repeat one text.
     if (texts[texts.length - 1] !== sql) texts.push(sql);
     const before = values.length;

@@ -2,6 +2,7 @@
 import { isPlainObject } from "../common/plain";
 import { toRaw } from "../common/raw";
 import { ActorError } from "../errors/actor-error";
+import { invalidArgument } from "../errors/raised";
 import type { SqliteBindings, SqlValue } from "./types";
 
 /** Bytes of one value, as native code has it. */
@@ -9,7 +10,11 @@ const VALUE_BYTES_MAX = 256 * 1024 * 1024;
 
 /** Bindings in the order of their placeholders. */
 export function bindParams(sql: string, bindings: SqliteBindings | undefined): SqlValue[] | undefined {
+  requireText(sql);
   if (bindings === undefined) return undefined;
+  if (bindings === null || typeof bindings !== "object") {
+    throw invalidArgument("params", "must be an array or an object of named values");
+  }
   if (Array.isArray(bindings)) return bindings.map((value, index) => bindable(index, value));
   return placeholderNames(sql).map((token) => {
     const name = [token, token.slice(1), `:${token.slice(1)}`, `@${token.slice(1)}`, `$${token.slice(1)}`].find(
@@ -18,6 +23,11 @@ export function bindParams(sql: string, bindings: SqliteBindings | undefined): S
     if (name === undefined) throw invalidBinding(token, "is missing in the bindings");
     return bindable(token, bindings[name]);
   });
+}
+
+/** Programs without types hand over anything. */
+export function requireText(sql: unknown): asserts sql is string {
+  if (typeof sql !== "string") throw invalidArgument("sql", "must be a string");
 }
 
 /**

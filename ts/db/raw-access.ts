@@ -1,6 +1,6 @@
 /** `c.db` without a mapper, and the `db()` provider for it. */
 import { transactionsDoNotNest } from "../errors/raised";
-import { bindingsOf } from "./bindings";
+import { bindingsOf, requireText } from "./bindings";
 import { toRecord, toRecords } from "./rows";
 import { statementOf } from "./template";
 import type {
@@ -113,7 +113,7 @@ function statementMethods(target: SqliteStatements): StatementMethods {
       const { columns, values } = await target.raw(sql, bindings);
       return values.length === 0 ? undefined : toRecord(columns, values);
     },
-    run(query: unknown, ...args: unknown[]) {
+    async run(query: unknown, ...args: unknown[]) {
       const { sql, bindings } = callOf(query, args);
       return target.run(sql, bindings);
     },
@@ -136,7 +136,10 @@ function statementMethods(target: SqliteStatements): StatementMethods {
 
 function callOf(query: unknown, args: unknown[]): { sql: string; bindings: SqliteBindings | undefined } {
   const statement = statementOf(query, args);
-  if (statement === undefined) return { sql: query as string, bindings: bindingsOf(args) };
+  if (statement === undefined) {
+    requireText(query);
+    return { sql: query, bindings: bindingsOf(args) };
+  }
   const { sql, params } = statement;
   return { sql, bindings: params.length === 0 ? undefined : params };
 }

@@ -1,11 +1,11 @@
 /** Statements on a database or in a transaction: values in, arrays of cells out. */
 import { withToken } from "../context/abort";
-import { databaseClosed, notInStateTransaction } from "../errors/raised";
+import { databaseClosed, invalidArgument, notInStateTransaction } from "../errors/raised";
 import type { NativeModule } from "../native/registry-types";
 import type { NativeSqlResult, NativeStatements } from "../native/storage-types";
 import type { NativeCancellationToken } from "../native/types";
 import { flatten, unfolded } from "./batch";
-import { bindable, bindParams, unevenRows } from "./bindings";
+import { bindable, bindParams, requireText, unevenRows } from "./bindings";
 import { explain } from "./failure";
 import { toLists } from "./rows";
 import { Turnstile } from "./turnstile";
@@ -64,6 +64,7 @@ export class Statements implements SqliteStatements {
   }
 
   async script(sql: string): Promise<SqliteQueryResult> {
+    requireText(sql);
     const result = await this.#call((ms, token) => this.#full("a script").scriptValues(sql, ms, token));
     return { columns: [...result.columns], rows: toLists(result.columns, result.values) };
   }
@@ -110,10 +111,13 @@ export class Statements implements SqliteStatements {
   }
 
   async executeMany(sql: string, rows: Iterable<readonly unknown[]>): Promise<SqliteRunResult> {
+    requireText(sql);
+    if (typeof rows?.[Symbol.iterator] !== "function") throw invalidArgument("rows", "must be iterable");
     const values: SqlValue[] = [];
     let count = 0;
     let width: number | undefined;
     for (const row of rows) {
+      if (!Array.isArray(row)) throw invalidArgument("rows", "must hold arrays");
       // They travel as one list, in which the values of one row must not become those of another.
       width ??= row.length;
       if (row.length !== width) throw unevenRows(count, row.length, width);

@@ -51,6 +51,11 @@ export function notSerializable(path: string, reason: string): ActorError {
   });
 }
 
+/** An argument of a kind that the types would not have let through. */
+export function invalidArgument(argument: string, reason: string): ActorError {
+  return notSerializable(argument, reason);
+}
+
 export function stateNotEnabled(): ActorError {
   return new ActorError("actor", "state_not_enabled", "This actor has no state: define `state` or `createState`.");
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { event, greenroom, registryOf, temporaryFolder } from "./fixtures/greenroom";
+import { event, greenroom, registryOf, served, temporaryFolder } from "./fixtures/greenroom";
 
 const { actor, db, UserError } = greenroom;
 
@@ -45,6 +45,38 @@ const account = (hooks: { entered?: () => void; leave?: Promise<void> } = {}) =>
         await c.db
           .transaction(() => Promise.reject(new Error("taken back")), { includeState: true })
           .catch(() => undefined);
+      },
+      /** Code of the transaction that is not awaited, in the moment in which it is committed. */
+      changeTooLate: async (c) => {
+        let late: Promise<unknown> = Promise.resolve();
+        await c.db.transaction(
+          async () => {
+            c.state.balance = 1;
+            const change = async () => {
+              for (let turn = 0; turn < 10; turn++) await null;
+              c.state.balance = 99;
+              return "changed";
+            };
+            late = change().catch((error: { code: string }) => error.code);
+          },
+          { includeState: true },
+        );
+        return late;
+      },
+      /** A state that could not be brought back. */
+      beginTooDeep: async (c) => {
+        let end: any = {};
+        c.state.history.push(end);
+        end = c.state.history[0];
+        for (let depth = 0; depth < 200; depth++) {
+          end.next = {};
+          end = end.next;
+        }
+        const refused = await c.db
+          .transaction(() => 0, { includeState: true, timeout: 30_000 })
+          .catch((error: { code: string }) => error.code);
+        await c.db.execute("select 1");
+        return refused;
       },
       balance: (c) => c.state.balance,
       save: (c) => c.saveState({ immediate: true }),
@@ -128,6 +160,50 @@ describe("a transaction that includes the state", () => {
     await first.shutdown();
     const second = registryOf({ account: subject }, { dataDir });
     expect(await second.client().account.get("a").look()).toEqual({ balance: 0, history: [], entries: [] });
+  });
+
+  test("is over for its own code, too, once it is being committed", async () => {
+    const handle = registryOf({ account: account() }).client().account.getOrCreate("a");
+    const outcome = await handle.changeTooLate();
+    expect([outcome, await handle.balance()]).toEqual(["state_transaction_conflict", 1]);
+  });
+
+  test("does not begin with a state that could not be brought back", async () => {
+    const handle = registryOf({ account: account() }).client().account.getOrCreate("a");
+    expect(await handle.beginTooDeep()).toBe("invalid_argument");
+  });
+
+  test("leaves a connection's state as it was when the callback began", async () => {
+    const [held, leave] = [event(), event()];
+    const subject = actor({
+      createConnState: () => ({ v: "initial" }),
+      options: { canHibernateWebSocket: true },
+      db: db(),
+      actions: {
+        hold: (c) =>
+          c.db.transaction(async () => {
+            held.happen();
+            await leave.promise;
+          }),
+        set: (c, v: string) => {
+          c.conn.state.v = v;
+        },
+        get: (c) => c.conn.state.v,
+        fail: (c) => c.db.transaction(() => Promise.reject(new Error("taken back")), { includeState: true }),
+      },
+    });
+    const { clientIn } = await served({ subject });
+    const handle = clientIn().subject.getOrCreate("a");
+    const conn = handle.connect();
+    const holding = conn.hold();
+    await held.promise;
+    // Has asked to begin, and waits.
+    const failing = expect(handle.fail()).rejects.toBeDefined();
+    await conn.set("changed");
+    leave.happen();
+    await Promise.all([holding, failing]);
+    expect(await conn.get()).toBe("changed");
+    await conn.dispose();
   });
 
   test("shows other code the state from before", async () => {

@@ -17,17 +17,43 @@ function rig(onStateChange?: () => unknown) {
     beginOnStateChange: () => {},
     endOnStateChange: () => {},
   };
-  let state = 0;
+  let count = 0;
   const hook = onStateChange && { call: onStateChange, isAsync: true };
   const nothing = () => {};
-  const saves = new SaveScheduler(native as any, hook, nothing, nothing, () => ({ state: ++state }) as any);
+  const state = { check: nothing, delta: () => ({ state: ++count }) as any, isUndecided: () => false };
+  const saves = new SaveScheduler(native as any, hook, nothing, state);
   const fail = (error: Error) => {
     failure = error;
   };
-  return { saves, log, open, fail };
+  const undecided = (now: boolean) => {
+    state.isUndecided = () => now;
+  };
+  return { saves, log, open, fail, undecided };
 }
 
+describe("a change in a transaction", () => {
+  test("is reported when that is decided, once", () => {
+    const reports: number[] = [];
+    const { saves, undecided } = rig(() => reports.push(1));
+    undecided(true);
+    saves.changed();
+    saves.flush();
+    expect(reports).toEqual([]);
+    undecided(false);
+    saves.look();
+    saves.look();
+    expect(reports).toEqual([1]);
+  });
+});
+
 describe("a save that is waited for", () => {
+  test("takes nothing along that a transaction may take back", async () => {
+    const { saves, log, undecided } = rig();
+    undecided(true);
+    await saves.requestAndWait({ immediate: true });
+    expect(log).toEqual(["wait true"]);
+  });
+
   test("takes the state along if it is alone, and shares a save otherwise", async () => {
     const { saves, log, open } = rig();
     const first = saves.requestAndWait({ immediate: true });

@@ -79,15 +79,17 @@ export class ConnImpl {
     }
   }
 
-  /** Remembers the state; the result brings it back. */
-  snapshot(): () => void {
+  /** The state of this moment, encoded. */
+  encoded(): Uint8Array {
     this.flush();
-    const bytes = this.#native.state();
-    return () => {
-      this.#changed = false;
-      this.#cell.reset();
-      this.#native.setState(bytes);
-    };
+    return this.#native.state();
+  }
+
+  /** Makes an earlier state the state again. */
+  restore(bytes: Uint8Array): void {
+    this.#changed = false;
+    this.#cell.reset();
+    this.#native.setState(bytes);
   }
 
   #storedState(): unknown {
@@ -179,12 +181,18 @@ export class ConnTable {
     for (const conn of changed) conn.flush();
   }
 
-  /** Remembers the states of all connections that may outlive the actor's sleep. */
-  snapshot(): () => void {
-    const kept = [...(this.#kept?.values() ?? [])].filter((conn) => conn.isHibernatable);
-    const restores = kept.map((conn) => conn.snapshot());
-    return () => {
-      for (const restore of restores) restore();
+  /**
+   * Remembers the states of all connections that may outlive the actor's sleep.
+   * One that is opening has none yet, and keeps what it will get.
+   */
+  snapshot(): { bytesOf(id: string): Uint8Array | undefined; restore(): void } {
+    const kept = [...(this.#kept?.values() ?? [])].filter((conn) => conn.isHibernatable && !this.#opening.has(conn.id));
+    const states = new Map(kept.map((conn) => [conn.id, { conn, bytes: conn.encoded() }]));
+    return {
+      bytesOf: (id) => states.get(id)?.bytes,
+      restore: () => {
+        for (const { conn, bytes } of states.values()) conn.restore(bytes);
+      },
     };
   }
 

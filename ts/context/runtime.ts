@@ -52,14 +52,18 @@ export class ActorRuntime {
       begin: (timeout) => this.#beginStateTransaction(timeout),
       delta: () => this.delta(),
       snapshot: () => this.#snapshot(),
+      settled: (events) => this.#settled(events),
     });
     this.#defersEvents = services.definition.options.durability === "reply";
     this.saves = new SaveScheduler(
       native,
       this.#stateHook(),
       (error) => this.log.error({ msg: "onStateChange failed", error }),
-      () => this.stateTransactions.checkChange(),
-      () => (this.stateTransactions.isOpen ? undefined : this.delta()),
+      {
+        check: () => this.stateTransactions.checkChange(),
+        delta: () => this.delta(),
+        isUndecided: () => this.stateTransactions.isOpen,
+      },
     );
     this.#state = new StateCell("state", () => this.#storedState(), this.saves);
     this.conns = new ConnTable(this);
@@ -103,7 +107,7 @@ export class ActorRuntime {
     const open = this.stateTransactions.undecided;
     if (open === undefined) return this.delta();
     if (open.committing) return open.settled.then(() => this.storable());
-    return this.#deltaOf(open.snapshot.bytes);
+    return this.#deltaOf(open.snapshot.bytes, (id) => open.snapshot.connection(id));
   }
 
   /** The state of this moment, with all that is to be stored beside it. */
@@ -112,10 +116,16 @@ export class ActorRuntime {
     return this.#deltaOf(this.encodeState());
   }
 
-  #deltaOf(state: Uint8Array | undefined): StateDelta {
+  #deltaOf(
+    state: Uint8Array | undefined,
+    earlier: (id: string) => Uint8Array | undefined = () => undefined,
+  ): StateDelta {
     return {
       ...(state !== undefined && { state }),
-      connHibernation: this.native.dirtyHibernatableConns().map((conn) => ({ connId: conn.id(), bytes: conn.state() })),
+      connHibernation: this.native.dirtyHibernatableConns().map((conn) => {
+        const connId = conn.id();
+        return { connId, bytes: earlier(connId) ?? conn.state() };
+      }),
       connHibernationRemoved: this.native.takePendingHibernationChanges(),
     };
   }
@@ -205,15 +215,29 @@ export class ActorRuntime {
     const load = () => this.services.codec.decode(bytes ?? callNative(() => this.native.state()));
     return {
       bytes,
+      connection: conns.bytesOf,
       state: new StateCell("state", load, refusing),
       restore: () => {
         this.#state.reset();
         this.#restored = bytes;
-        conns();
+        conns.restore();
         // What was changed before the transaction may not have been saved yet.
         if (bytes !== undefined) this.saves.changed();
       },
     };
+  }
+
+  /** Hooks and events that waited for the end of a transaction. */
+  #settled(events: readonly (() => void)[]): void {
+    this.saves.look();
+    for (const send of events) {
+      try {
+        this.emit(send);
+      } catch (error) {
+        // The actor ends; the transaction is committed all the same.
+        this.log.warn({ msg: "an event of a committed transaction was not sent", error });
+      }
+    }
   }
 
   #storedState(): unknown {

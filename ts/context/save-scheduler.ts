@@ -19,6 +19,16 @@ interface Call {
   active: boolean;
 }
 
+/** The state whose changes are saved and reported. */
+export interface SavedState {
+  /** Throws if the calling code may not change it now. */
+  check(): void;
+  /** What to store now. */
+  delta(): StateDelta;
+  /** True while a transaction may still take it back: who waits for changes hears of them later. */
+  isUndecided(): boolean;
+}
+
 export interface StateChangeHook {
   readonly call: () => unknown;
   /** Known to be an async function; others are found out at their first call. */
@@ -29,10 +39,7 @@ export class SaveScheduler implements Watcher {
   readonly #native: NativeContext;
   readonly #onStateChange: (() => unknown) | undefined;
   readonly #onError: (error: unknown) => void;
-  /** Throws if the calling code may not change the state now. */
-  readonly #check: () => void;
-  /** What to store now; `undefined` while a transaction decides on it. */
-  readonly #delta: () => StateDelta | undefined;
+  readonly #state: SavedState;
   #changes = 0;
   /** Value of `#changes` at the latest save request. */
   #requested = 0;
@@ -52,11 +59,9 @@ export class SaveScheduler implements Watcher {
     native: NativeContext,
     hook: StateChangeHook | undefined,
     onError: (error: unknown) => void,
-    check: () => void,
-    delta: () => StateDelta | undefined,
+    state: SavedState,
   ) {
-    this.#check = check;
-    this.#delta = delta;
+    this.#state = state;
     this.#native = native;
     this.#onStateChange = hook?.call;
     this.#async = hook?.isAsync ?? false;
@@ -64,7 +69,7 @@ export class SaveScheduler implements Watcher {
   }
 
   beforeChange(): void {
-    this.#check();
+    this.#state.check();
     if (this.#reporting) throw stateMutationReentrant();
     if (!this.#async) return;
     const call = running.getStore();
@@ -73,14 +78,16 @@ export class SaveScheduler implements Watcher {
 
   changed(): void {
     this.#changes++;
-    this.#turn ??= setImmediate(() => {
-      try {
-        this.flush();
-      } catch (error) {
-        // Nobody calls us here: an exception would end the process.
-        this.#onError(error);
-      }
-    });
+    this.#turn ??= setImmediate(() => this.look());
+  }
+
+  /** As {@link flush}, for when nobody is there who could be told of an error. */
+  look(): void {
+    try {
+      this.flush();
+    } catch (error) {
+      this.#onError(error);
+    }
   }
 
   /** Asks for a save that covers all changes so far. */
@@ -106,8 +113,8 @@ export class SaveScheduler implements Watcher {
    * for a save that has none to share it with.
    */
   async #saveNow(): Promise<void> {
+    if (this.#state.isUndecided()) return this.#native.requestSaveAndWait({ immediate: true });
     const delta = this.#takeDelta();
-    if (delta === undefined) return this.#native.requestSaveAndWait({ immediate: true });
     try {
       await this.#native.saveState(delta);
     } catch {
@@ -117,9 +124,9 @@ export class SaveScheduler implements Watcher {
   }
 
   /** A state that cannot be encoded now is asked for again, as after any failed save. */
-  #takeDelta(): StateDelta | undefined {
+  #takeDelta(): StateDelta {
     try {
-      return this.#delta();
+      return this.#state.delta();
     } catch (error) {
       this.#native.requestSave({ immediate: true });
       throw error;
@@ -136,7 +143,7 @@ export class SaveScheduler implements Watcher {
     if (this.#turn !== undefined) clearImmediate(this.#turn);
     this.#turn = undefined;
     this.requestPending();
-    if (this.#reported === this.#changes) return;
+    if (this.#reported === this.#changes || this.#state.isUndecided()) return;
     this.#reported = this.#changes;
     if (this.#onStateChange !== undefined) void this.#report(this.#onStateChange);
   }

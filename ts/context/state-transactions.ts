@@ -26,6 +26,8 @@ interface Scope {
   /** Resolves when it has ended and the state is right again. */
   readonly settled: Promise<void>;
   active: boolean;
+  /** What is to be stored has been decided: nobody changes the state any more. */
+  sealed: boolean;
   /** Native code has been asked to commit, and has not answered. */
   committing: boolean;
 }
@@ -34,6 +36,8 @@ interface Scope {
 export interface Snapshot {
   /** Encoded; `undefined` if it was what is stored. */
   readonly bytes: Uint8Array | undefined;
+  /** The same of a connection's state; `undefined` for one that came later. */
+  connection(id: string): Uint8Array | undefined;
   /** For code outside, which may look and not touch. */
   readonly state: StateCell;
   /** Makes it the state again. */
@@ -48,14 +52,6 @@ export const refusing: Watcher = {
   changed() {},
 };
 
-function sendLate(send: () => void): void {
-  try {
-    send();
-  } catch {
-    // The connection has gone meanwhile; the transaction is committed all the same.
-  }
-}
-
 /** What a transaction needs of its actor. */
 export interface StateOwner {
   begin(timeoutMs: number | undefined): Promise<NativeStateTransaction>;
@@ -63,6 +59,8 @@ export interface StateOwner {
   delta(): StateDelta;
   /** Remembers the state as it is now; the result brings it back. */
   snapshot(): Snapshot;
+  /** The state is decided again; these events of the transaction are to be sent. */
+  settled(events: readonly (() => void)[]): void;
 }
 
 export class StateTransactions {
@@ -76,7 +74,8 @@ export class StateTransactions {
 
   /** Refuses changes of the state by code outside the open transaction. */
   checkChange(): void {
-    if (this.#open !== undefined && inside.getStore() !== this.#open) {
+    const open = this.#open;
+    if (open !== undefined && (open.sealed || inside.getStore() !== open)) {
       throw stateTransactionConflict("The state cannot be changed by other code");
     }
   }
@@ -138,38 +137,54 @@ export class StateTransactions {
     context: StatementContext,
     work: (tx: Statements) => Promise<unknown>,
   ): Promise<unknown> {
+    const snapshot = await this.#snapshotOr(tx);
     let settle: () => void = () => {};
     const scope: Scope = {
       owner: this,
-      snapshot: this.#owner.snapshot(),
+      snapshot,
       events: [],
       settled: new Promise((resolve) => {
         settle = resolve;
       }),
       active: true,
+      sealed: false,
       committing: false,
     };
     this.#open = scope;
     try {
       const result = await inside.run(scope, () => work(new Statements(context, tx)));
+      scope.sealed = true;
       const delta = this.#owner.delta();
       scope.committing = true;
       await fromNativePromise(() => tx.commit(delta));
       return result;
     } catch (error) {
-      // First: native code saves again as soon as the transaction has ended. It is
-      // still the open one: nobody has changed anything since.
-      scope.snapshot.restore();
+      scope.sealed = true;
       scope.events.length = 0;
+      // First: native code saves again as soon as the transaction has ended.
+      snapshot.restore();
       scope.committing = false;
       // Fails if it has ended already, by its deadline or in the commit.
       await tx.rollback().catch(() => undefined);
+      // Native code has put back connection states as they were when it was asked
+      // to begin, which may have been earlier.
+      snapshot.restore();
       throw error;
     } finally {
       scope.active = false;
       this.#open = undefined;
       settle();
-      for (const send of scope.events) sendLate(send);
+      this.#owner.settled(scope.events);
+    }
+  }
+
+  /** A state that cannot be encoded could not be brought back. */
+  async #snapshotOr(tx: NativeStateTransaction): Promise<Snapshot> {
+    try {
+      return this.#owner.snapshot();
+    } catch (error) {
+      await tx.rollback().catch(() => undefined);
+      throw error;
     }
   }
 

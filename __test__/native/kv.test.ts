@@ -106,10 +106,12 @@ describe("a native key-value store", () => {
   test("keeps the order of calls that nobody waited for", async () => {
     const { use } = await kvOf();
     await use(async (kv) => {
-      const puts = Array.from({ length: 100 }, (_, i) => kv.put(bytes(1), Buffer.from(`${i}`)));
-      const last = kv.get(bytes(1));
-      await Promise.all(puts);
-      expect((await last).toString()).toBe("99");
+      for (let round = 0; round < 50; round++) {
+        const puts = Array.from({ length: 100 }, (_, i) => kv.put(bytes(1), Buffer.from(`${i}`)));
+        const last = kv.get(bytes(1));
+        await Promise.all(puts);
+        expect((await last).toString()).toBe("99");
+      }
     });
   });
 });

@@ -45,8 +45,7 @@ impl ActorContext {
     pub async fn kv_batch_get(&self, keys: Vec<Bytes>) -> Result<Vec<Option<Bytes>>> {
         let mut values = Vec::with_capacity(keys.len());
         for chunk in keys.chunks(CHUNK_ROWS) {
-            let _turn = self.storage_turn().await?;
-            values.extend(self.sql().kv_get(chunk.to_vec()).await?);
+            values.extend(self.in_turn(self.sql().kv_get(chunk.to_vec())).await?);
         }
         Ok(values)
     }
@@ -61,8 +60,7 @@ impl ActorContext {
             }
         }
         for chunk in chunks(pairs) {
-            let _turn = self.storage_turn().await?;
-            self.sql().kv_put(chunk).await?;
+            self.in_turn(self.sql().kv_put(chunk)).await?;
         }
         Ok(())
     }
@@ -70,16 +68,14 @@ impl ActorContext {
     pub async fn kv_batch_delete(&self, keys: Vec<Bytes>) -> Result<()> {
         keys.iter().try_for_each(|key| check_key(key))?;
         for chunk in keys.chunks(CHUNK_ROWS) {
-            let _turn = self.storage_turn().await?;
-            self.sql().kv_delete(chunk.to_vec()).await?;
+            self.in_turn(self.sql().kv_delete(chunk.to_vec())).await?;
         }
         Ok(())
     }
 
     /// Deletes from `start` up to, not including, `end`, in one step.
     pub async fn kv_delete_range(&self, start: Bytes, end: Bytes) -> Result<()> {
-        let _turn = self.storage_turn().await?;
-        self.sql().kv_delete_range(start, end).await
+        self.in_turn(self.sql().kv_delete_range(start, end)).await
     }
 
     /// Pairs whose key begins with `prefix`; an empty prefix lists everything.
@@ -108,14 +104,13 @@ impl ActorContext {
         end: Option<Bytes>,
         options: KvListOptions,
     ) -> Result<Vec<KvPair>> {
-        let _turn = self.storage_turn().await?;
         let range = KvRange {
             start,
             end,
             reverse: options.reverse,
             limit: options.limit,
         };
-        self.sql().kv_list(range).await
+        self.in_turn(self.sql().kv_list(range)).await
     }
 }
 

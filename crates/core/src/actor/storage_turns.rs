@@ -5,31 +5,59 @@
 //! failing. After the database is closed for good no call gets a turn, so that a
 //! late one cannot reopen the file of an actor that sleeps.
 
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+
 use greenroom_error::{Error, Result, code};
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
 
 use crate::actor::context::ActorContext;
 
 /// Calls of one actor that may be at its database at the same time.
 const TURNS: usize = 32;
 
-pub(crate) struct StorageTurns(Semaphore);
+pub(crate) struct StorageTurns {
+    turns: Semaphore,
+    /// Held from the wait for a turn until the call is in the database's line.
+    line: Mutex<()>,
+}
 
 impl Default for StorageTurns {
     fn default() -> Self {
-        Self(Semaphore::new(TURNS))
+        Self {
+            turns: Semaphore::new(TURNS),
+            line: Mutex::default(),
+        }
     }
 }
 
 impl ActorContext {
     /// Waits for a turn; `sqlite/transaction_closed` once there are none.
     pub(crate) async fn storage_turn(&self) -> Result<SemaphorePermit<'_>> {
-        let turn = self.0.storage_turns.0.acquire().await;
+        let turn = self.0.storage_turns.turns.acquire().await;
         turn.map_err(|_| self.storage_closed())
     }
 
+    /// Runs a call whose first poll puts it in the database's line. Calls get there
+    /// in the order in which they came here: turns alone are given out in order,
+    /// and used by tasks that race each other.
+    pub(crate) async fn in_turn<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
+        let mut call = pin!(call);
+        let (first, _turn) = {
+            let _line = self.0.storage_turns.line.lock().await;
+            let turn = self.storage_turn().await?;
+            let first = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
+            (first, turn)
+        };
+        match first {
+            Poll::Ready(result) => result,
+            Poll::Pending => call.await,
+        }
+    }
+
     pub(crate) fn end_storage_turns(&self) {
-        self.0.storage_turns.0.close();
+        self.0.storage_turns.turns.close();
     }
 
     pub(crate) fn storage_closed(&self) -> Error {

@@ -81,12 +81,11 @@ impl ActorContext {
     }
 
     async fn write_run_wake(&self, at: Option<i64>) -> Result<()> {
-        let _turn = self.storage_turn().await?;
         let batch = SaveBatch {
             run_wake_at: Some(at),
             ..SaveBatch::default()
         };
-        self.sql().save(batch).await?;
+        self.in_turn(self.sql().save(batch)).await?;
         self.0.run_wake.known.lock().at = at;
         Ok(())
     }

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::task::Poll;
 
 use greenroom_error::{Error, Result, code};
-use tokio::sync::{Mutex, Semaphore, SemaphorePermit};
+use tokio::sync::{Mutex, Semaphore};
 
 use crate::actor::context::ActorContext;
 
@@ -33,20 +33,16 @@ impl Default for StorageTurns {
 }
 
 impl ActorContext {
-    /// Waits for a turn; `sqlite/transaction_closed` once there are none.
-    pub(crate) async fn storage_turn(&self) -> Result<SemaphorePermit<'_>> {
-        let turn = self.0.storage_turns.turns.acquire().await;
-        turn.map_err(|_| self.storage_closed())
-    }
-
-    /// Runs a call whose first poll puts it in the database's line. Calls get there
-    /// in the order in which they came here: turns alone are given out in order,
-    /// and used by tasks that race each other.
+    /// Runs a call whose first poll puts it in the database's line;
+    /// `sqlite/transaction_closed` once there are no turns. Calls get there in the
+    /// order in which they came here: turns alone are given out in order, and used by
+    /// tasks that race each other.
     pub(crate) async fn in_turn<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         let mut call = pin!(call);
         let (first, _turn) = {
-            let _line = self.0.storage_turns.line.lock().await;
-            let turn = self.storage_turn().await?;
+            let StorageTurns { turns, line } = &self.0.storage_turns;
+            let _line = line.lock().await;
+            let turn = turns.acquire().await.map_err(|_| self.storage_closed())?;
             let first = poll_fn(|cx| Poll::Ready(call.as_mut().poll(cx))).await;
             (first, turn)
         };

@@ -18,8 +18,7 @@ impl ActorContext {
     /// Numbers of one queue name, or of all.
     pub async fn queue_stats(&self, name: Option<String>) -> Result<QueueStats> {
         let now = self.clock().now_ms();
-        let _turn = self.storage_turn().await?;
-        self.sql().queue_stats(name, now).await
+        self.in_turn(self.sql().queue_stats(name, now)).await
     }
 
     /// Up to `limit` dead letters with ids above `after`, in order of id.
@@ -29,8 +28,8 @@ impl ActorContext {
         after: u64,
         limit: u32,
     ) -> Result<Vec<DeadLetter>> {
-        let _turn = self.storage_turn().await?;
-        self.sql().dead_letters(name, after, limit).await
+        self.in_turn(self.sql().dead_letters(name, after, limit))
+            .await
     }
 
     /// Sends dead letters again, under new ids and with their attempts to come;

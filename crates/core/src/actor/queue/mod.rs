@@ -292,8 +292,7 @@ impl ActorContext {
 
     /// Every message without its body, in order; nothing is received.
     pub async fn queue_inspect(&self) -> Result<Vec<QueueHead>> {
-        let _turn = self.storage_turn().await?;
-        self.sql().queue_heads().await
+        self.in_turn(self.sql().queue_heads()).await
     }
 
     /// Stored messages, as far as this generation has had to do with them.

@@ -238,25 +238,23 @@ impl ActorContext {
     }
 
     async fn store_alarm(&self, value: Option<i64>) -> Result<()> {
-        let _turn = self.storage_turn().await?;
         let batch = SaveBatch {
             last_pushed_alarm: Some(value),
             ..SaveBatch::default()
         };
-        self.sql().save(batch).await
+        self.in_turn(self.sql().save(batch)).await
     }
 
     /// At the end of a generation that sleeps: the host's alarm is right and
     /// stays.
+    ///
     /// What was visible before this generation has had its wake: without this, an
     /// actor that takes no messages would never rest. A crash forgets nothing.
     pub(crate) async fn settle_alarm(&self) -> Result<()> {
+        let began = self.generation_began_at();
         let redelivery = self.0.schedule.sources.lock().redelivery;
-        if redelivery.is_some_and(|at| at <= self.generation_began_at()) {
-            let next = self
-                .sql()
-                .next_redelivery(self.generation_began_at())
-                .await?;
+        if redelivery.is_some_and(|at| at <= began) {
+            let next = self.sql().next_redelivery(began).await?;
             self.0.schedule.sources.lock().redelivery = next;
         }
         let settled = self.sync_alarm(true).await;

@@ -120,15 +120,13 @@ impl ActorContext {
 
     pub async fn cron_get(&self, name: &str) -> Result<Option<CronJob>> {
         check_name(name)?;
-        let _turn = self.storage_turn().await?;
-        let row = self.sql().schedule(job_id(name)).await?;
+        let row = self.in_turn(self.sql().schedule(job_id(name))).await?;
         Ok(row.and_then(to_job))
     }
 
     /// All jobs, by next fire.
     pub async fn cron_list(&self) -> Result<Vec<CronJob>> {
-        let _turn = self.storage_turn().await?;
-        let rows = self.sql().schedules().await?;
+        let rows = self.in_turn(self.sql().schedules()).await?;
         Ok(rows.into_iter().filter_map(to_job).collect())
     }
 
@@ -147,8 +145,8 @@ impl ActorContext {
         if !(1..=HISTORY_MAX).contains(&limit) {
             return Err(invalid_history(limit));
         }
-        let _turn = self.storage_turn().await?;
-        self.sql().schedule_history(job_id(name), limit).await
+        self.in_turn(self.sql().schedule_history(job_id(name), limit))
+            .await
     }
 }
 

@@ -161,15 +161,13 @@ impl ActorContext {
     }
 
     pub async fn schedule_get(&self, id: String) -> Result<Option<ScheduledEvent>> {
-        let _turn = self.storage_turn().await?;
-        let row = self.sql().schedule(id).await?;
+        let row = self.in_turn(self.sql().schedule(id)).await?;
         Ok(row.and_then(to_event))
     }
 
     /// Those that fire once, by time and id.
     pub async fn schedule_list(&self) -> Result<Vec<ScheduledEvent>> {
-        let _turn = self.storage_turn().await?;
-        let rows = self.sql().schedules().await?;
+        let rows = self.in_turn(self.sql().schedules()).await?;
         Ok(rows.into_iter().filter_map(to_event).collect())
     }
 

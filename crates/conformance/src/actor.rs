@@ -96,10 +96,7 @@ impl Subject {
     }
 
     async fn save(&self) -> Result<()> {
-        let immediate = RequestSaveOpts {
-            immediate: true,
-            max_wait: None,
-        };
+        let immediate = RequestSaveOpts::IMMEDIATE;
         self.ctx.request_save_and_wait(immediate).await
     }
 

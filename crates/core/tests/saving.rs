@@ -69,10 +69,7 @@ async fn waiters_hear_that_the_final_state_was_not_written() {
     let waiting = {
         let handle = Arc::clone(&handle);
         tokio::spawn(async move {
-            let opts = RequestSaveOpts {
-                immediate: true,
-                max_wait: None,
-            };
+            let opts = RequestSaveOpts::IMMEDIATE;
             handle.ctx().request_save_and_wait(opts).await
         })
     };
@@ -172,10 +169,7 @@ async fn d4_a_save_without_changes_is_not_answered_before_the_state_that_was_bro
     // In line, and nobody knows whether it gets to the disk.
     assert!(bringing.as_mut().now_or_never().is_none());
     handle.ctx().take_dirty();
-    let immediate = RequestSaveOpts {
-        immediate: true,
-        max_wait: None,
-    };
+    let immediate = RequestSaveOpts::IMMEDIATE;
     let mut waiting = Box::pin(handle.ctx().request_save_and_wait(immediate));
     assert!(waiting.as_mut().now_or_never().is_none());
     handle.ctx().take_dirty();

@@ -238,10 +238,7 @@ async fn a_begin_by_hand_left_open_under_a_save_does_not_hold_up_sleep() {
     let (handle, sql) = with_table(&mut world).await;
     world.script.hold_serialize.store(true, Ordering::SeqCst);
     ask(&handle, "increment").await.expect("increment");
-    handle.ctx().request_save(RequestSaveOpts {
-        immediate: true,
-        max_wait: None,
-    });
+    handle.ctx().request_save(RequestSaveOpts::IMMEDIATE);
     world.script.parked.notified().await;
     // The write is on its way, and now has to wait for what nobody will end.
     run(&sql, "BEGIN").await.expect("begin");

@@ -12,10 +12,7 @@ use crate::actor::save_book::{Patience, RequestSaveOpts};
 use crate::actor::task_fixture::Rig;
 use crate::reply::reply;
 
-const IMMEDIATE: RequestSaveOpts = RequestSaveOpts {
-    immediate: true,
-    max_wait: None,
-};
+const IMMEDIATE: RequestSaveOpts = RequestSaveOpts::IMMEDIATE;
 
 /// An actor of which a change is on disk after so long, unsaid, while the next
 /// one waits to be saved.

@@ -23,6 +23,13 @@ pub struct RequestSaveOpts {
     pub max_wait: Option<Duration>,
 }
 
+impl RequestSaveOpts {
+    pub const IMMEDIATE: Self = Self {
+        immediate: true,
+        max_wait: None,
+    };
+}
+
 /// State of all save requests of one generation.
 #[derive(Debug, Default)]
 pub struct SaveBook {
@@ -219,10 +226,7 @@ mod tests {
     #[test]
     fn only_news_reach_the_task() {
         let mut book = SaveBook::default();
-        let immediate = RequestSaveOpts {
-            immediate: true,
-            max_wait: None,
-        };
+        let immediate = RequestSaveOpts::IMMEDIATE;
         assert!(book.request(RequestSaveOpts::default(), at(0)).notify);
         assert!(!book.request(RequestSaveOpts::default(), at(0)).notify);
         assert!(book.request(immediate, at(0)).notify);
@@ -285,10 +289,7 @@ mod tests {
     #[test]
     fn a_failed_write_is_tried_again_at_the_throttle() {
         let mut book = SaveBook::default();
-        let immediate = RequestSaveOpts {
-            immediate: true,
-            max_wait: None,
-        };
+        let immediate = RequestSaveOpts::IMMEDIATE;
         let revision = book.request(immediate, at(0)).revision;
         let mut wait = book.wait(revision, Patience::Retries);
         let mut impatient = book.wait(revision, Patience::OneAttempt);

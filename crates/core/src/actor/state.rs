@@ -196,10 +196,7 @@ impl ActorContext {
             }
             // A state that was brought along is on its way. If that fails, this
             // request is what its waiters rely on.
-            None => self.request_save(RequestSaveOpts {
-                immediate: true,
-                max_wait: None,
-            }),
+            None => self.request_save(RequestSaveOpts::IMMEDIATE),
         }
     }
 
@@ -279,13 +276,7 @@ impl ActorContext {
         drop(brought);
         match written? {
             Written::Yes => Ok(()),
-            Written::Discarded => {
-                self.request_save_and_wait(RequestSaveOpts {
-                    immediate: true,
-                    max_wait: None,
-                })
-                .await
-            }
+            Written::Discarded => self.request_save_and_wait(RequestSaveOpts::IMMEDIATE).await,
         }
     }
 

@@ -234,10 +234,7 @@ pub(super) const EVENTS: &[Event] = &[
         title: "StateTransactionFinished over a save",
         happen: |rig| {
             let now = rig.ctx.clock().now();
-            let immediate = RequestSaveOpts {
-                immediate: true,
-                max_wait: None,
-            };
+            let immediate = RequestSaveOpts::IMMEDIATE;
             rig.ctx.with_book(|book| book.request(immediate, now));
             signal(rig, LifecycleEvent::StateTransactionFinished)
         },

@@ -327,10 +327,7 @@ impl Counter {
             }
             "increment_durably" => {
                 *self.count.lock() += number.unwrap_or(1);
-                let immediate = RequestSaveOpts {
-                    immediate: true,
-                    max_wait: None,
-                };
+                let immediate = RequestSaveOpts::IMMEDIATE;
                 self.ctx.request_save_and_wait(immediate).await?;
             }
             "get" | "echo" => {}

@@ -201,10 +201,7 @@ impl Room {
             "sleep" => self.ctx.sleep()?,
             "destroy" => self.ctx.destroy()?,
             "save" => {
-                let immediate = RequestSaveOpts {
-                    immediate: true,
-                    max_wait: None,
-                };
+                let immediate = RequestSaveOpts::IMMEDIATE;
                 self.ctx.request_save_and_wait(immediate).await?;
             }
             "generation" => return Ok(json!(self.ctx.generation())),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use greenroom_error::{Error, Result};
 use parking_lot::MutexGuard;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 
 use crate::failure::closed;
 use crate::files::{Files, log_size};
@@ -19,7 +19,6 @@ use crate::place::Place;
 use crate::slot::Slot;
 use crate::sql::UserSide;
 use crate::sql::coordinator::Phase;
-use crate::sql::reader::Room;
 use crate::startup::{self, Startup};
 use crate::store::Shared;
 
@@ -64,7 +63,7 @@ impl<'a> Session<'a> {
         &self.shared.files
     }
 
-    pub(crate) fn room_for_readers(&self) -> &'a Arc<Room> {
+    pub(crate) fn room_for_readers(&self) -> &'a Arc<Semaphore> {
         &self.shared.room_for_readers
     }
 

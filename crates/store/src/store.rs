@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 
 use greenroom_error::Result;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::database::Database;
 use crate::disk::temp;
@@ -29,7 +29,6 @@ use crate::pool::Pool;
 use crate::ready::Ready;
 use crate::schema;
 use crate::slot::{Limits, Slot};
-use crate::sql::reader::Room;
 
 /// The databases of one registry. Clones share the same lanes.
 ///
@@ -117,7 +116,7 @@ impl Store {
 /// What handles and lanes share.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
-    pub(crate) room_for_readers: Arc<Room>,
+    pub(crate) room_for_readers: Arc<Semaphore>,
     limits: Limits,
     ready: Ready,
     /// Slots in `ready` or in the hands of a lane.
@@ -136,7 +135,9 @@ impl Shared {
         Self {
             files: Files::new(options.disk.clone()),
             pool: Pool::new(options.max_open.max(1)),
-            room_for_readers: Room::new(options.max_open),
+            room_for_readers: Arc::new(Semaphore::new(
+                options.max_open.min(Semaphore::MAX_PERMITS),
+            )),
             limits: Limits {
                 temp_bytes: options.temp_bytes_max,
                 memory_bytes: options.memory_bytes_max,

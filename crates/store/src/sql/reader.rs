@@ -11,9 +11,9 @@
 use std::ops::Deref;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rusqlite::Connection;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::cache::CachedStatement;
 use super::raw::{self, Lifetime};
@@ -22,37 +22,10 @@ use super::watch::Watch;
 use crate::files::Files;
 use crate::open_file::OpenFile;
 
-/// Connections for results that one store may have at a time: each holds as many
-/// descriptors as an open database.
-pub(crate) struct Room(AtomicUsize);
-
-impl Room {
-    pub(crate) fn new(places: usize) -> Arc<Self> {
-        Arc::new(Self(AtomicUsize::new(places)))
-    }
-
-    fn take(self: &Arc<Self>) -> Option<Place> {
-        let taken = self
-            .0
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, |left| {
-                left.checked_sub(1)
-            });
-        taken.is_ok().then(|| Place(Arc::clone(self)))
-    }
-}
-
-struct Place(Arc<Room>);
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.0.fetch_add(1, Ordering::AcqRel);
-    }
-}
-
 /// A result's own connection.
 pub(super) struct Reader {
     conn: Connection,
-    _place: Place,
+    _place: OwnedSemaphorePermit,
 }
 
 impl Deref for Reader {
@@ -65,7 +38,9 @@ impl Deref for Reader {
 
 /// Opens a connection for a result, if its database allows one.
 pub(super) struct Readers<'a> {
-    pub room: &'a Arc<Room>,
+    /// A place for each connection that the store may have for results at a time: each
+    /// holds as many descriptors as an open database.
+    pub room: &'a Arc<Semaphore>,
     pub files: &'a Files,
     pub path: Arc<Path>,
 }
@@ -80,7 +55,7 @@ impl Readers<'_> {
         watch: &Watch,
         sql: &str,
     ) -> Option<(CachedStatement, Box<Reader>)> {
-        let place = self.room.take()?;
+        let place = Arc::clone(self.room).try_acquire_owned().ok()?;
         let conn = OpenFile::reader(self.files, &self.path).ok()?;
         for name in watch.settings() {
             let value: i64 = main.pragma_query_value(None, name, |row| row.get(0)).ok()?;

@@ -3,19 +3,17 @@
 mod prompt;
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 use greenroom_error::{Error, Result, code};
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_util::either::Either;
 
 use crate::api::Address;
 use prompt::Prompt;
@@ -47,8 +45,8 @@ impl Net {
         stream.set_nodelay(true)?;
         let stream = Prompt::new(stream);
         Ok(match &self.tls {
-            None => Stream::Plain(stream),
-            Some((tls, name)) => Stream::Tls(Box::new(tls.connect(name.clone(), stream).await?)),
+            None => Either::Left(stream),
+            Some((tls, name)) => Either::Right(Box::new(tls.connect(name.clone(), stream).await?)),
         })
     }
 }
@@ -82,48 +80,5 @@ fn tls(address: &Address) -> Result<(TlsConnector, ServerName<'static>)> {
     Ok((TlsConnector::from(Arc::new(config)), name))
 }
 
-/// An open way.
-pub(crate) enum Stream {
-    Plain(Prompt),
-    Tls(Box<TlsStream<Prompt>>),
-}
-
-impl Stream {
-    fn inner(&mut self) -> Pin<&mut (dyn ReadWrite + Send)> {
-        match self {
-            Self::Plain(stream) => Pin::new(stream),
-            Self::Tls(stream) => Pin::new(stream.as_mut()),
-        }
-    }
-}
-
-trait ReadWrite: AsyncRead + AsyncWrite + Unpin {}
-impl<S: AsyncRead + AsyncWrite + Unpin> ReadWrite for S {}
-
-impl AsyncRead for Stream {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        self.inner().poll_read(cx, into)
-    }
-}
-
-impl AsyncWrite for Stream {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        self.inner().poll_write(cx, bytes)
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_flush(cx)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        self.inner().poll_shutdown(cx)
-    }
-}
+/// An open way. The second is large.
+pub(crate) type Stream = Either<Prompt, Box<TlsStream<Prompt>>>;

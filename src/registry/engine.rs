@@ -46,8 +46,28 @@ pub struct JsEngineConfig {
 /// A session with an engine.
 pub(super) struct Joined {
     pub(super) host: EngineHost,
-    /// The engine itself, where it was started or found at a loopback endpoint.
-    process: Mutex<Option<EngineProcess>>,
+    process: OwnEngine,
+}
+
+/// The engine itself, where it was started or found at a loopback endpoint.
+struct OwnEngine(Mutex<Option<EngineProcess>>);
+
+impl OwnEngine {
+    async fn ensure(options: Option<ProcessOptions>) -> Result<Self> {
+        let process = match options {
+            Some(options) => Some(EngineProcess::ensure(options).await?),
+            None => None,
+        };
+        Ok(Self(Mutex::new(process)))
+    }
+
+    /// Ends what was started here: its actors are on its disk.
+    async fn stop(&self) {
+        let process = self.0.lock().take();
+        if let Some(process) = process {
+            process.stop().await;
+        }
+    }
 }
 
 /// How to join.
@@ -60,19 +80,11 @@ pub(super) struct Joining {
 
 impl Joined {
     async fn open(joining: Joining, factories: Factories) -> Result<Self> {
-        let process = match joining.process {
-            Some(process) => Some(EngineProcess::ensure(process).await?),
-            None => None,
-        };
+        let process = OwnEngine::ensure(joining.process).await?;
         match EngineHost::join(joining.options, factories).await {
-            Ok(host) => Ok(Self {
-                host,
-                process: Mutex::new(process),
-            }),
+            Ok(host) => Ok(Self { host, process }),
             Err(error) => {
-                if let Some(process) = process {
-                    process.stop().await;
-                }
+                process.stop().await;
                 Err(error)
             }
         }
@@ -80,19 +92,12 @@ impl Joined {
 
     pub(super) async fn shutdown(&self) {
         self.host.shutdown().await;
-        let process = self.process.lock().take();
-        if let Some(process) = process {
-            process.stop().await;
-        }
+        self.process.stop().await;
     }
 
-    /// An engine that was started here ends as well: its actors are on its disk.
     pub(super) async fn crash(&self) {
         self.host.crash().await;
-        let process = self.process.lock().take();
-        if let Some(process) = process {
-            process.stop().await;
-        }
+        self.process.stop().await;
     }
 }
 
@@ -112,7 +117,7 @@ pub(super) struct Serverless {
     factories: Factories,
     /// Held while joining, so that one request does and the others wait.
     session: tokio::sync::Mutex<Session>,
-    process: Mutex<Option<EngineProcess>>,
+    process: OwnEngine,
     /// Whoever asks after the engine's state finds it here without waiting.
     joined: Mutex<Option<EngineHost>>,
 }
@@ -125,15 +130,11 @@ enum Session {
 
 impl Serverless {
     async fn open(joining: Joining, factories: Factories) -> Result<Self> {
-        let process = match joining.process {
-            Some(process) => Some(EngineProcess::ensure(process).await?),
-            None => None,
-        };
         Ok(Self {
             options: joining.options,
             factories,
             session: tokio::sync::Mutex::new(Session::None),
-            process: Mutex::new(process),
+            process: OwnEngine::ensure(joining.process).await?,
             joined: Mutex::default(),
         })
     }
@@ -184,7 +185,7 @@ impl Serverless {
         if let Session::Joined(_, host) = ended {
             host.shutdown().await;
         }
-        self.stop_process().await;
+        self.process.stop().await;
     }
 
     pub(super) async fn crash(&self) {
@@ -192,14 +193,7 @@ impl Serverless {
         if let Some(host) = host {
             host.crash().await;
         }
-        self.stop_process().await;
-    }
-
-    async fn stop_process(&self) {
-        let process = self.process.lock().take();
-        if let Some(process) = process {
-            process.stop().await;
-        }
+        self.process.stop().await;
     }
 }
 

@@ -1,4 +1,5 @@
 /** Raw HTTP: `onRequest` with Web `Request` and `Response`, bodies streamed. */
+import { BODILESS } from "../common/bodiless";
 import { linkedSignal } from "../context/abort";
 import { ActorContextImpl } from "../context/actor-context";
 import { ActorRuntime } from "../context/runtime";
@@ -18,8 +19,6 @@ interface RequestPayload {
 }
 
 const NO_HANDLER: NativeResponse = { status: 404, headers: {}, body: new Uint8Array() };
-/** Statuses whose responses have no body by definition. */
-const BODILESS: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 const MAX_CHUNK = 64 * 1024;
 
 export function onRequest(services: ActorServices): Handler {

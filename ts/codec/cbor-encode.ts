@@ -7,7 +7,7 @@
  */
 import { isPlainObject, isTypedArray, type TypedArray } from "../common/plain";
 import { toRaw } from "../common/raw";
-import { notSerializable } from "../errors/raised";
+import { invalidArgument } from "../errors/malformed";
 import { toBase64 } from "./base64";
 import { CborWriter } from "./cbor-writer";
 import { findUnserializable, MAX_DEPTH } from "./serializable";
@@ -27,7 +27,7 @@ export function encodeCbor(value: unknown, root = "value"): Uint8Array {
     // The fast path does not keep track of where it is; only now, on the way to
     // an error, is it worth walking again to name the place.
     const culprit = findUnserializable(value, root) ?? { path: root, reason: "cannot be serialized" };
-    throw notSerializable(culprit.path, culprit.reason);
+    throw invalidArgument(culprit.path, culprit.reason);
   }
 }
 

@@ -6,8 +6,7 @@
  */
 import { isPlainObject, isTypedArray, setOwn } from "../common/plain";
 import { toRaw } from "../common/raw";
-import { malformed } from "../errors/malformed";
-import { notSerializable } from "../errors/raised";
+import { invalidArgument, malformed } from "../errors/malformed";
 import { toBase64 } from "./base64";
 import { findUnserializable, MAX_DEPTH } from "./serializable";
 import { looksTagged, reviveTag, TAG_BIGINT, TAG_BUFFER, TAG_BYTES, TAG_SET, TAG_UNDEFINED } from "./tags";
@@ -19,7 +18,7 @@ export function toJsonValue(value: unknown, root = "value"): unknown {
   } catch (error) {
     if (error !== UNENCODABLE) throw error;
     const culprit = findUnserializable(value, root) ?? { path: root, reason: "cannot be serialized" };
-    throw notSerializable(culprit.path, culprit.reason);
+    throw invalidArgument(culprit.path, culprit.reason);
   }
 }
 

@@ -62,7 +62,7 @@ export class ActorRuntime {
       {
         check: () => this.stateTransactions.checkChange(),
         delta: () => this.delta(),
-        isUndecided: () => this.stateTransactions.isOpen,
+        isUndecided: () => this.stateTransactions.undecided !== undefined,
       },
     );
     this.#state = new StateCell("state", () => this.#storedState(), this.saves);

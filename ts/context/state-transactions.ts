@@ -44,11 +44,13 @@ export interface Snapshot {
   restore(): void;
 }
 
+function refuseChange(): never {
+  throw stateTransactionConflict("The state cannot be changed by other code");
+}
+
 /** Watches a state that nobody may change. */
 export const refusing: Watcher = {
-  beforeChange() {
-    throw stateTransactionConflict("The state cannot be changed by other code");
-  },
+  beforeChange: refuseChange,
   changed() {},
 };
 
@@ -75,13 +77,7 @@ export class StateTransactions {
   /** Refuses changes of the state by code outside the open transaction. */
   checkChange(): void {
     const open = this.#open;
-    if (open !== undefined && (open.sealed || inside.getStore() !== open)) {
-      throw stateTransactionConflict("The state cannot be changed by other code");
-    }
-  }
-
-  get isOpen(): boolean {
-    return this.#open !== undefined;
+    if (open !== undefined && (open.sealed || inside.getStore() !== open)) refuseChange();
   }
 
   /** The transaction that may still take the state back. */

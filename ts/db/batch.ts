@@ -1,8 +1,8 @@
 /** Batches on their way through native code, where they are flat. */
 
-import { invalidArgument } from "../errors/raised";
+import { invalidArgument } from "../errors/malformed";
 import type { NativeSqlBatch, NativeSqlBatchResults, NativeSqlResult } from "../native/storage-types";
-import { bindParams, requireText } from "./bindings";
+import { bindParams } from "./bindings";
 import type { SqliteBatchStatement, SqlValue } from "./types";
 
 export function flatten(statements: readonly SqliteBatchStatement[]): NativeSqlBatch {
@@ -14,7 +14,6 @@ export function flatten(statements: readonly SqliteBatchStatement[]): NativeSqlB
   for (const statement of statements as readonly (SqliteBatchStatement | null | undefined)[]) {
     if (statement == null) throw invalidArgument("statements", "must hold statements");
     const { sql, params } = statement;
-    requireText(sql);
     // Most batches repeat one text.
     if (texts[texts.length - 1] !== sql) texts.push(sql);
     const before = values.length;

@@ -2,7 +2,7 @@
 import { isPlainObject } from "../common/plain";
 import { toRaw } from "../common/raw";
 import { ActorError } from "../errors/actor-error";
-import { invalidArgument } from "../errors/raised";
+import { invalidArgument } from "../errors/malformed";
 import type { SqliteBindings, SqlValue } from "./types";
 
 /** Bytes of one value, as native code has it. */

@@ -1,6 +1,7 @@
 /** Statements on a database or in a transaction: values in, arrays of cells out. */
 import { withToken } from "../context/abort";
-import { databaseClosed, invalidArgument, notInStateTransaction } from "../errors/raised";
+import { invalidArgument } from "../errors/malformed";
+import { databaseClosed, notInStateTransaction } from "../errors/raised";
 import type { NativeModule } from "../native/registry-types";
 import type { NativeSqlResult, NativeStatements } from "../native/storage-types";
 import type { NativeCancellationToken } from "../native/types";

@@ -44,18 +44,6 @@ export function forbidden(subject: string): ActorError {
   return new ActorError("auth", "forbidden", `${subject} is forbidden.`, { public: true, statusCode: 403 });
 }
 
-/** A value that has no encoding: `path` leads to it from `root`. */
-export function notSerializable(path: string, reason: string): ActorError {
-  return new ActorError("napi", "invalid_argument", `Invalid native argument '${path}': ${reason}`, {
-    metadata: { argument: path, reason },
-  });
-}
-
-/** An argument of a kind that the types would not have let through. */
-export function invalidArgument(argument: string, reason: string): ActorError {
-  return notSerializable(argument, reason);
-}
-
 export function stateNotEnabled(): ActorError {
   return new ActorError("actor", "state_not_enabled", "This actor has no state: define `state` or `createState`.");
 }

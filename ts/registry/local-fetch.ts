@@ -1,10 +1,9 @@
 /** Raw HTTP inside the process: Web requests and responses without a port. */
+import { BODILESS } from "../common/bodiless";
 import { fromNativePromise } from "../errors/bridge";
 import type { NativeLocalFetch, NativeLocalRequest, NativeRegistry } from "../native/registry-types";
 import type { NativeResponseBody } from "../native/request-types";
 
-/** Statuses that a `Response` must not have a body with. */
-const BODILESS: ReadonlySet<number> = new Set([101, 204, 205, 304]);
 const MAX_CHUNK = 64 * 1024;
 
 /**

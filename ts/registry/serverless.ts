@@ -1,4 +1,5 @@
 /** Requests of an engine that come through somebody else's server. */
+import { BODILESS } from "../common/bodiless";
 import { fromNativePromise } from "../errors/bridge";
 import type { NativeModule, NativeRegistry, ServeConfig, ServerlessEvent } from "../native/registry-types";
 import type { EngineSettings } from "./engine";
@@ -46,7 +47,7 @@ export async function answerServerless(
     body: new Uint8Array(await request.arrayBuffer()),
   };
   const head = await fromNativePromise(() => registry.handleServerlessRequest(asked, onEvent, token, config));
-  return new Response([101, 204, 205, 304].includes(head.status) ? null : body, head);
+  return new Response(BODILESS.has(head.status) ? null : body, head);
 }
 
 /** A body that events fill, each as soon as its reader wants more. */

@@ -24,6 +24,7 @@ pub struct RequestSaveOpts {
 }
 
 impl RequestSaveOpts {
+    /// Save now; all else as by default.
     pub const IMMEDIATE: Self = Self {
         immediate: true,
         max_wait: None,

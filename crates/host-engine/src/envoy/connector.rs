@@ -3,6 +3,7 @@
 use rivet_envoy_client::callbacks::BoxFuture;
 use rivet_envoy_client::config::{EnvoyConnector, EnvoyStream};
 
+use super::credit::Credit;
 use crate::net::Net;
 
 /// Connects as the calls to the engine's API do.
@@ -13,7 +14,7 @@ impl EnvoyConnector for Connector {
         let net = self.0.clone();
         Box::pin(async move {
             let stream = net.connect().await?;
-            Ok(Box::new(stream) as EnvoyStream)
+            Ok(Box::new(Credit::new(stream)) as EnvoyStream)
         })
     }
 }

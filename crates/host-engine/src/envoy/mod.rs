@@ -9,6 +9,7 @@
 
 mod callbacks;
 mod connector;
+mod credit;
 mod headers;
 mod http;
 mod link;

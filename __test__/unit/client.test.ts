@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { createClientWith } from "../../ts/client/create";
-import { formatsWith } from "../../ts/client/formats";
 import { createClient } from "../../ts/client/index";
+import { partsWith } from "../../ts/client/parts";
 import { fromBase64 } from "../../ts/codec/base64";
 import { jsCodec } from "../../ts/codec/index";
 import { bareArgs, bareError, bareOutput, FakeHost, json } from "../fixtures/fake-host";
@@ -330,12 +330,12 @@ describe("a client", () => {
   test("loads its encoding with the first call and keeps it, and asks again if that failed", async () => {
     const host = new FakeHost();
     let loads = 0;
-    const whole = formatsWith(jsCodec);
+    const whole = partsWith(jsCodec);
     const client = createClientWith({
       ...whole,
-      load: async (encoding) => {
+      formats: async (encoding) => {
         if (loads++ === 0) throw new TypeError("Failed to fetch dynamically imported module");
-        return whole.load(encoding);
+        return whole.formats(encoding);
       },
     })<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;
     expect(loads).toBe(0);

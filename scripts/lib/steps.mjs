@@ -17,7 +17,14 @@ const RUST_INPUTS = [
   "src",
   "crates",
 ];
-const TS_INPUTS = ["ts", "tsconfig.json", "package.json", "native.d.ts", "scripts/bundle.mjs"];
+const TS_INPUTS = [
+  "ts",
+  "tsconfig.json",
+  "package.json",
+  "native.d.ts",
+  "scripts/bundle.mjs",
+  "scripts/lib/browser-bundle.mjs",
+];
 
 const at = (...parts) => join(root, ...parts);
 const stamp = (name) => at("target", "stamps", name);

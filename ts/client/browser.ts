@@ -1,12 +1,11 @@
 /**
- * `greenroom/client` for browsers: the same client, which loads an encoding when
- * the first call needs it. `scripts/bundle.mjs` makes a chunk of each import.
+ * `greenroom/client` for browsers: the same client, which loads what not every
+ * page needs on first use. `scripts/bundle.mjs` makes a chunk of each import.
  */
 import { createClientWith } from "./create";
-import type { FormatSource } from "./formats";
 
-const loaded: FormatSource = {
-  load: async (encoding) => {
+export const createClient = createClientWith({
+  formats: async (encoding) => {
     switch (encoding) {
       case "bare":
         return (await import("./chunks/bare.js")).formats;
@@ -16,8 +15,11 @@ const loaded: FormatSource = {
         return (await import("./chunks/json.js")).formats;
     }
   },
-  input: async (value) => (await import("./chunks/input.js")).encodeInput(value),
-};
-
-export const createClient = createClientWith(loaded);
+  input: async (value) => {
+    const { jsCodec, toBase64 } = await import("./chunks/values.js");
+    return toBase64(jsCodec.encode(value, "input"));
+  },
+  endpointApi: () => import("./chunks/endpoint-api.js"),
+  rawHttp: () => import("./chunks/raw-http.js"),
+});
 export { ActorError, UserError } from "../errors/actor-error";

@@ -1,100 +1,69 @@
 /** The client object: `client.room.getOrCreate("a")`, whatever carries its calls. */
-import { invalidOption } from "../errors/raised";
+import { membersOr } from "./actions";
 import type { Connection } from "./connection/connection";
-import { HandleCore, type HandleDefaults, handleProxy } from "./handle";
-import { normalizeKey, type Target } from "./target";
+import { actorHandle, type HandleDefaults } from "./handle";
+import { normalizeKey, requireText, type Target } from "./target";
 import type { Transport } from "./transport";
 import type { Client, CreateOptions, GetOrCreateOptions, QueryOptions } from "./types";
 
 type Key = string | readonly string[] | undefined;
 
 export interface ClientDefaults {
-  /** Pool for actors this client creates. */
-  readonly poolName?: string;
   readonly skipReadyWait?: boolean;
   readonly onDispose?: () => Promise<void>;
 }
 
-class ClientCore {
-  readonly #transport: Transport;
-  readonly #defaults: ClientDefaults;
-  readonly #connections = new Set<Connection>();
-
-  constructor(transport: Transport, defaults: ClientDefaults) {
-    this.#transport = transport;
-    this.#defaults = defaults;
-  }
-
-  get(name: string, key?: Key, options: QueryOptions = {}): object {
-    return this.#handle({ kind: "get", name, key: normalizeKey(key) }, options);
-  }
-
-  getOrCreate(name: string, key?: Key, options: GetOrCreateOptions = {}): object {
-    const { createWithInput: input, createInRegion: region, poolName = this.#defaults.poolName } = options;
-    return this.#handle({ kind: "getOrCreate", name, key: normalizeKey(key), input, region, poolName }, options);
-  }
-
-  getForId(name: string, actorId: string, options: QueryOptions = {}): object {
-    if (typeof actorId !== "string" || actorId === "") throw invalidOption("actorId", "must be a non-empty string");
-    return this.#handle({ kind: "id", name, actorId }, options);
-  }
-
-  async create(name: string, key?: Key, options: CreateOptions = {}): Promise<object> {
-    const { input, region, poolName = this.#defaults.poolName, signal } = options;
-    const actorId = await this.#transport.create({ name, key: normalizeKey(key), input, region, poolName, signal });
-    return this.#handle({ kind: "id", name, actorId }, options);
-  }
-
-  async dispose(): Promise<void> {
-    await Promise.all([...this.#connections].map((connection) => connection.dispose()));
-    await this.#defaults.onDispose?.();
-  }
-
-  #handle(target: Target, options: QueryOptions): object {
-    const defaults: HandleDefaults = {
-      params: options.params,
-      signal: options.signal,
-      skipReadyWait: this.#defaults.skipReadyWait,
-      getParams: options.getParams,
-      onConnection: (connection) => {
-        this.#connections.add(connection);
-        return () => this.#connections.delete(connection);
-      },
-    };
-    return handleProxy(new HandleCore(this.#transport, target, defaults));
-  }
-}
-
-const METHODS: ReadonlySet<PropertyKey> = new Set(["get", "getOrCreate", "getForId", "create", "dispose"]);
+/** Actor names are few, so what they lead to is kept; but not for any number of them. */
+const MAX_KEPT = 1_000;
 
 /** Builds the typed client over a transport. */
-export function clientOver<R>(transport: Transport, defaults: ClientDefaults = {}): Client<R> {
-  const core = new ClientCore(transport, defaults);
-  const accessors = new Map<string, object>();
-  const proxy = new Proxy(core, {
-    get(_, property) {
-      if (METHODS.has(property)) return core[property as "get"].bind(core);
-      // A client must not look like a promise, nor like anything symbols ask for.
-      if (typeof property === "symbol" || property === "then") return undefined;
-      return accessor(core, accessors, property);
+export function clientOver<R>(transport: Transport, { skipReadyWait, onDispose }: ClientDefaults = {}): Client<R> {
+  const connections = new Set<Connection>();
+  const ways = waysToHandles(transport, {
+    skipReadyWait,
+    onConnection: (connection) => {
+      connections.add(connection);
+      return () => connections.delete(connection);
     },
-    has: (_, property) => METHODS.has(property),
   });
-  return proxy as unknown as Client<R>;
-}
-
-/** Actor names are few, so what they lead to is kept. */
-function accessor(core: ClientCore, known: Map<string, object>, name: string): object {
-  const existing = known.get(name);
-  if (existing !== undefined) return existing;
-  const made = {
-    get: (key?: Key, options?: QueryOptions) => core.get(name, key, options),
-    getOrCreate: (key?: Key, options?: GetOrCreateOptions) => core.getOrCreate(name, key, options),
-    getForId: (actorId: string, options?: QueryOptions) => core.getForId(name, actorId, options),
-    create: (key?: Key, options?: CreateOptions) => core.create(name, key, options),
+  const members = {
+    ...ways,
+    async dispose() {
+      await Promise.all([...connections].map((connection) => connection.dispose()));
+      await onDispose?.();
+    },
   };
-  if (known.size < MAX_KEPT) known.set(name, made);
-  return made;
+  const accessors = new Map<string, object>();
+  const accessor = (name: string) => {
+    const known = accessors.get(name);
+    if (known) return known;
+    const made: Record<string, unknown> = {};
+    for (const [way, lead] of Object.entries(ways)) made[way] = (lead as Function).bind(undefined, name);
+    if (accessors.size < MAX_KEPT) accessors.set(name, made);
+    return made;
+  };
+  return membersOr(members, accessor) as Client<R>;
 }
 
-const MAX_KEPT = 1_000;
+/** The four ways from an actor's name to a handle. */
+function waysToHandles(transport: Transport, defaults: HandleDefaults) {
+  const handle = (target: Target, { params, signal, getParams }: QueryOptions) =>
+    actorHandle(transport, target, { ...defaults, params, signal, getParams });
+  return {
+    get: (name: string, key?: Key, options: QueryOptions = {}) =>
+      handle({ kind: "get", name, key: normalizeKey(key) }, options),
+    getOrCreate(name: string, key?: Key, options: GetOrCreateOptions = {}) {
+      const { createWithInput: input, createInRegion: region, poolName } = options;
+      return handle({ kind: "getOrCreate", name, key: normalizeKey(key), input, region, poolName }, options);
+    },
+    getForId(name: string, actorId: string, options: QueryOptions = {}) {
+      requireText("actorId", actorId);
+      return handle({ kind: "id", name, actorId }, options);
+    },
+    async create(name: string, key?: Key, options: CreateOptions = {}) {
+      const { input, region, poolName, signal } = options;
+      const actorId = await transport.create({ name, key: normalizeKey(key), input, region, poolName, signal });
+      return handle({ kind: "id", name, actorId }, options);
+    },
+  };
+}

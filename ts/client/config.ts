@@ -1,5 +1,4 @@
 /** Options of the network client: explicit, then environment, then default. */
-import { rejectUnknown } from "../define/check";
 import { invalidOption } from "../errors/raised";
 import type { Encoding } from "../wire/format";
 import type { WebSocketClass } from "./socket";
@@ -61,27 +60,34 @@ const KNOWN: readonly string[] = [
   "fetch",
   "WebSocket",
 ];
-const ENCODINGS: readonly string[] = ["bare", "cbor", "json"];
 
-type Environment = Readonly<Record<string, string | undefined>>;
+/** What a platform adds to the options. */
+export interface Surroundings {
+  /** Options from the environment: weaker than given ones, stronger than the defaults. */
+  readonly fallback?: { readonly [name in "endpoint" | "namespace" | "token" | "poolName"]?: string | undefined };
+  /** The end of a complaint about an unknown name. */
+  hint?(name: string, known: readonly string[]): string;
+}
 
-export function clientConfig(options: ClientOptions, env: Environment = environment()): ClientConfig {
-  rejectUnknown(options, KNOWN, "", invalidOption);
-  const encoding = options.encoding ?? "bare";
-  if (!ENCODINGS.includes(encoding)) throw invalidOption("encoding", "must be bare, cbor or json");
-  const location = parseEndpoint(options.endpoint ?? env.RIVET_ENGINE ?? env.RIVET_ENDPOINT ?? DEFAULT_ENDPOINT);
-  for (const name of ["namespace", "token"] as const) {
-    if (options[name] !== undefined && location[name] !== undefined) {
-      throw invalidOption(name, "is given in the endpoint URL, too");
-    }
+export function clientConfig(options: ClientOptions, { fallback = {}, hint }: Surroundings = {}): ClientConfig {
+  for (const name in options) {
+    if (!KNOWN.includes(name)) throw invalidOption(name, `is not a known option${hint?.(name, KNOWN) ?? ""}`);
   }
+  const { encoding = "bare", headers = {} } = options;
+  if (!["bare", "cbor", "json"].includes(encoding)) throw invalidOption("encoding", "must be bare, cbor or json");
+  const location = parseEndpoint(options.endpoint ?? fallback.endpoint ?? DEFAULT_ENDPOINT);
+  const either = (name: "namespace" | "token"): string | undefined => {
+    const given = options[name];
+    if (given !== undefined && location[name]) throw invalidOption(name, "is given in the endpoint URL, too");
+    return given ?? location[name] ?? fallback[name];
+  };
   return {
     endpoint: location.base,
-    namespace: options.namespace ?? location.namespace ?? env.RIVET_NAMESPACE ?? "default",
-    token: options.token ?? location.token ?? env.RIVET_TOKEN,
-    poolName: options.poolName ?? env.RIVET_POOL ?? "default",
+    namespace: either("namespace") ?? "default",
+    token: either("token"),
+    poolName: options.poolName ?? fallback.poolName ?? "default",
     encoding,
-    headers: traceless(options.headers ?? {}),
+    headers: traceless(headers),
     skipReadyWait: options.gateway?.skipReadyWait ?? false,
     metadataLookup: !(options.disableMetadataLookup ?? isLoopback(location.host)),
     fetch: options.fetch ?? ((...args) => globalThis.fetch(...args)),
@@ -92,43 +98,36 @@ export function clientConfig(options: ClientOptions, env: Environment = environm
 interface Location {
   base: string;
   host: string;
-  namespace?: string;
-  token?: string;
+  namespace: string | undefined;
+  token: string | undefined;
 }
 
 /** Takes an endpoint URL apart; what cannot be meant is refused, not dropped. */
 export function parseEndpoint(text: string): Location {
+  const refuse = (reason: string) => invalidOption("endpoint", reason);
   let url: URL;
   try {
     url = new URL(text);
   } catch {
-    throw invalidOption("endpoint", `is not a URL: ${JSON.stringify(text)}`);
+    throw refuse(`is not a URL: ${JSON.stringify(text)}`);
   }
-  if (url.protocol !== "http:" && url.protocol !== "https:") throw invalidOption("endpoint", "must be http or https");
-  if (url.search !== "" || url.hash !== "") throw invalidOption("endpoint", "must not have a query or fragment");
-  const namespace = decodeURIComponent(url.username);
-  const token = decodeURIComponent(url.password);
-  if (token !== "" && namespace === "") throw invalidOption("endpoint", "has a token but no namespace");
+  const { protocol, username, password, hostname, origin, pathname, search, hash } = url;
+  if (!/^https?:$/.test(protocol)) throw refuse("must be http or https");
+  if (search || hash) throw refuse("must not have a query or fragment");
+  if (password && !username) throw refuse("has a token but no namespace");
   return {
-    base: url.origin + url.pathname.replace(/\/+$/, ""),
-    host: url.hostname,
-    ...(namespace !== "" && { namespace }),
-    ...(token !== "" && { token }),
+    base: origin + pathname.replace(/\/+$/, ""),
+    host: hostname,
+    namespace: decodeURIComponent(username) || undefined,
+    token: decodeURIComponent(password) || undefined,
   };
 }
 
 export function isLoopback(host: string): boolean {
-  const plain = host.replace(/^\[|\]$/g, "");
-  return plain === "localhost" || plain === "::1" || /^127(\.\d+){3}$/.test(plain);
+  return /^(localhost|\[?::1\]?|127(\.\d+){3})$/.test(host);
 }
 
 /** Trace headers belong to one call and must not be fixed for a whole client. */
 function traceless(headers: Record<string, string>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !["traceparent", "tracestate"].includes(name.toLowerCase())),
-  );
-}
-
-function environment(): Environment {
-  return (globalThis as { process?: { env: Environment } }).process?.env ?? {};
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !/^trace(parent|state)$/i.test(name)));
 }

@@ -1,15 +1,17 @@
-/** The network client, on whichever way its encodings come. */
+/** The network client, wherever it runs. */
 import { clientOver } from "./client";
-import { type ClientOptions, clientConfig } from "./config";
-import type { FormatSource } from "./formats";
+import { type ClientOptions, clientConfig, type Surroundings } from "./config";
 import { HttpTransport } from "./http-transport";
+import type { Parts } from "./parts";
 import type { Client } from "./types";
 
-export function createClientWith(formats: FormatSource) {
+/** What differs between Node.js and a page. */
+export type Platform = Parts & Surroundings;
+
+export function createClientWith(platform: Platform) {
   return function createClient<R>(endpoint?: string | ClientOptions, options: ClientOptions = {}): Client<R> {
     const given = typeof endpoint === "string" ? { ...options, endpoint } : { ...endpoint, ...options };
-    const config = clientConfig(given);
-    const { poolName, skipReadyWait } = config;
-    return clientOver<R>(new HttpTransport(config, formats), { poolName, skipReadyWait });
+    const config = clientConfig(given, platform);
+    return clientOver<R>(new HttpTransport(config, platform), config);
   };
 }

@@ -1,14 +1,22 @@
 /** `greenroom/client`: the network client alone. Loads no native code. */
 import { jsCodec } from "../codec/index";
+import { hint } from "../define/check";
 import { createClientWith } from "./create";
-import { formatsWith } from "./formats";
+import { fromEnvironment } from "./environment";
+import { partsWith } from "./parts";
 
 /**
  * A client of a host that listens on HTTP; makes no request by itself.
  *
  * `createClient<typeof registry>("http://127.0.0.1:6420")`
  */
-export const createClient = createClientWith(formatsWith(jsCodec));
+export const createClient = createClientWith({
+  ...partsWith(jsCodec),
+  get fallback() {
+    return fromEnvironment();
+  },
+  hint,
+});
 
 export {
   ActorError,

@@ -7,19 +7,8 @@
  * applies: only the caller knows if running twice is harmless.
  */
 import { ActorError } from "../errors/actor-error";
+import { REFUSED, REFUSED_FOR_KEY } from "../errors/retryable";
 import type { Target } from "./target";
-
-/** Refusals at the door, whatever the handle. */
-const REFUSED: ReadonlySet<string> = new Set([
-  "actor/starting",
-  "actor/not_ready",
-  "actor/restarting",
-  "guard/service_unavailable",
-  "guard/actor_stopped_while_waiting",
-]);
-
-/** Refusals that a key outlives: the next attempt finds or makes a new actor. */
-const REFUSED_FOR_KEY: ReadonlySet<string> = new Set(["actor/destroying", "actor/destroyed_while_waiting_for_ready"]);
 
 const ATTEMPTS = 20;
 const FIRST_DELAY_MS = 25;
@@ -47,8 +36,8 @@ export async function withRetry<T>(
 export function isRefusal(error: unknown, target: Target): boolean {
   if (!(error instanceof ActorError)) return false;
   const pair = `${error.group}/${error.code}`;
-  if (REFUSED.has(pair)) return true;
-  if (target.kind !== "id" && REFUSED_FOR_KEY.has(pair)) return true;
+  if (REFUSED.includes(pair)) return true;
+  if (target.kind !== "id" && REFUSED_FOR_KEY.includes(pair)) return true;
   // The actor was there, then destroyed, before the call came to it.
   if (target.kind === "getOrCreate" && pair === "actor/not_found") return field(error, "resource") !== "route";
   return pair === "actor/overloaded" && field(error, "channel") === "dispatch_inbox";

@@ -1,5 +1,4 @@
 /** WebSockets as the client uses them: the browser's interface, from wherever. */
-import { notConfigured } from "../errors/raised";
 
 /** The part of the browser's WebSocket that the client needs. */
 export interface ClientSocket {
@@ -14,14 +13,3 @@ export interface ClientSocket {
 }
 
 export type WebSocketClass = new (url: string, protocols: string[]) => ClientSocket;
-
-/** The platform's WebSocket, or on a Node that has none, our own. */
-export async function platformWebSocket(): Promise<WebSocketClass> {
-  const own = (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
-  if (own !== undefined) return own;
-  const { NodeSocket } = await import("./node-socket.js");
-  // Bundles for browsers replace the module by nothing.
-  if (NodeSocket === undefined)
-    throw notConfigured("WebSocket", "This platform has none; pass `WebSocket` to createClient.");
-  return NodeSocket;
-}

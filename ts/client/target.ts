@@ -19,19 +19,17 @@ export interface KeyTarget {
 
 export type Target = IdTarget | KeyTarget;
 
-/** A key as the list of its parts; a lone string is a key of one part. */
-export function normalizeKey(key: unknown): readonly string[] {
-  if (key === undefined || key === null) return [];
-  const parts: unknown[] = Array.isArray(key) ? key : [key];
-  for (const part of parts) {
-    if (typeof part !== "string") throw invalidOption("key", "must be a string or an array of strings");
-  }
-  // A copy: a caller that changes its array later must not redirect the handle.
-  return [...(parts as string[])];
+/** Refuses what is no text, or an empty one. */
+export function requireText(option: string, value: unknown): void {
+  if (typeof value !== "string" || !value) throw invalidOption(option, "must be a non-empty string");
 }
 
-/** The slash form of a key, as the endpoint API and error reports use it. */
-export function serializeKey(key: readonly string[]): string {
-  if (key.length === 0) return "/";
-  return key.map((part) => (part === "" ? "\\0" : part.replaceAll("\\", "\\\\").replaceAll("/", "\\/"))).join("/");
+/** A key as the list of its parts; a lone string is a key of one part. */
+export function normalizeKey(key: unknown): readonly string[] {
+  // A copy: a caller that changes its array later must not redirect the handle.
+  const parts: unknown[] = [key ?? []].flat();
+  if (parts.some((part) => typeof part !== "string")) {
+    throw invalidOption("key", "must be a string or an array of strings");
+  }
+  return parts as string[];
 }

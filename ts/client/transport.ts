@@ -4,10 +4,10 @@
  */
 import type { Encoding, MessageFormat, QueueSendReply } from "../wire/format";
 import type { ClientSocket } from "./socket";
-import type { Target } from "./target";
-import type { ActorGatewayOptions } from "./types";
+import type { KeyTarget, Target } from "./target";
 
-export interface CallOptions extends ActorGatewayOptions {
+export interface CallOptions {
+  readonly skipReadyWait?: boolean | undefined;
   readonly params?: unknown;
   readonly signal?: AbortSignal | undefined;
 }
@@ -41,13 +41,15 @@ export interface SocketCall {
 export interface Transport {
   action(target: Target, name: string, args: unknown[], options: CallOptions): Promise<unknown>;
   send(target: Target, call: QueueCall, options: CallOptions): Promise<QueueSendReply>;
-  fetch(target: Target, request: Request, options: CallOptions): Promise<Response>;
-  resolve(target: Target, signal?: AbortSignal): Promise<string>;
+  /** Raw HTTP; the one call that is tried again down here, where the request is made. */
+  fetch(target: Target, input: string | URL | Request, init: RequestInit, options: CallOptions): Promise<Response>;
+  /** The id of the actor that a key leads to. */
+  resolve(target: KeyTarget, signal?: AbortSignal): Promise<string>;
   create(call: CreateCall): Promise<string>;
   gatewayUrl(target: Target): Promise<string>;
   /** Starts to open a WebSocket; resolves before it is open. */
   socket(target: Target, call: SocketCall): Promise<ClientSocket>;
-  /** How the messages of connections are written; without a promise if it is known at once. */
-  readonly messages: MessageFormat | Promise<MessageFormat>;
+  /** How the messages of connections are written. */
+  messages(): Promise<MessageFormat>;
   readonly encoding: Encoding;
 }

@@ -6,23 +6,22 @@
  * anything is allocated, and nesting is bounded, so no input costs more than its
  * own size.
  */
+import { concat } from "../common/bytes";
 import { setOwn } from "../common/plain";
-import { malformed } from "../errors/malformed";
+import { held, malformed } from "../errors/malformed";
 import { halfFloat, reviveCborTag } from "./cbor-tags";
 import { MAX_DEPTH } from "./serializable";
-import { looksTagged, reviveTag } from "./tags";
-import { isTypedArrayTag, typedArrayOf } from "./typed-arrays";
+import { reviveTag } from "./tags";
+import { utf8Text } from "./utf8";
 
-const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-const SHORT_TEXT = 24;
-const INDEFINITE = -1;
+const INDEFINITE = 31;
 const BREAK = Symbol("break");
 
 export function decodeCbor(bytes: Uint8Array): unknown {
   if (bytes.length === 0) return undefined;
   const reader = new Reader(bytes);
   const value = reader.value(0);
-  if (value === BREAK) throw malformed("a break outside of an indefinite item");
+  if (value === BREAK) throw malformed("a break out of place");
   if (reader.rest() > 0) throw malformed(`${reader.rest()} bytes after the value`);
   return value;
 }
@@ -49,21 +48,24 @@ class Reader {
   value(depth: number): unknown {
     // A `$` tag is an extra array around its value, hence the factor.
     if (depth > 2 * MAX_DEPTH) throw malformed(`nested deeper than ${MAX_DEPTH} levels`);
-    const initial = this.#bytes[this.#take(1)] as number;
-    const info = initial & 0x1f;
-    switch (initial >> 5) {
+    const head = this.#head();
+    const info = head & 0x1f;
+    switch (head >> 5) {
+      // Encoders of this ecosystem write numbers beyond 32 bits as floats and only
+      // a BigInt in eight bytes, however small it is.
       case 0:
-        return this.#integer(info);
+        return info === 27 ? this.#wide() : this.#length(info);
       case 1:
-        return this.#negative(info);
+        return info === 27 ? -1n - this.#wide() : -1 - this.#length(info);
       case 2:
-        return this.#byteString(info);
+        // A copy: the input may be a view on memory that native code reuses.
+        return new Uint8Array(this.#string(info, 2));
       case 3:
         return this.#text(info);
       case 4:
-        return this.#array(info, depth);
+        return reviveTag(this.#items(info, 1, depth));
       case 5:
-        return this.#map(info, depth);
+        return this.#object(info, depth);
       case 6:
         return this.#tagged(this.#length(info), depth);
       default:
@@ -71,134 +73,110 @@ class Reader {
     }
   }
 
-  /**
-   * Encoders of this ecosystem write numbers beyond 32 bits as floats and only a
-   * BigInt in eight bytes, however small it is.
-   */
-  #integer(info: number): number | bigint {
-    if (info !== 27) return this.#length(info);
-    return this.#view.getBigUint64(this.#take(8));
+  #head(): number {
+    return this.#bytes[this.#take(1)] as number;
   }
 
-  #negative(info: number): number | bigint {
-    if (info !== 27) return -1 - this.#length(info);
-    return -1n - this.#view.getBigUint64(this.#take(8));
+  #wide(): bigint {
+    return this.#view.getBigUint64(this.#take(8));
   }
 
   /** The argument of a head: a length, a tag number or a small integer. */
   #length(info: number): number {
     if (info < 24) return info;
-    if (info === 24) return this.#uint(1);
-    if (info === 25) return this.#uint(2);
-    if (info === 26) return this.#uint(4);
-    if (info !== 27) throw malformed(`head with reserved information ${info}`);
-    const wide = this.#view.getBigUint64(this.#take(8));
-    if (wide > Number.MAX_SAFE_INTEGER) throw malformed("a length beyond any memory");
-    return Number(wide);
-  }
-
-  #uint(width: number): number {
+    if (info > 27) throw malformed(`a reserved head ${info}`);
     let value = 0;
-    for (let at = this.#take(width); at < this.#at; at++) value = value * 256 + (this.#bytes[at] as number);
+    for (let at = this.#take(1 << (info - 24)); at < this.#at; at++) value = value * 256 + (this.#bytes[at] as number);
+    if (value > Number.MAX_SAFE_INTEGER) throw malformed("a length beyond 53 bits");
     return value;
   }
 
-  #byteString(info: number): Uint8Array {
-    if (info === 31) return concat(this.#chunks(2) as Uint8Array[]);
-    const length = this.#length(info);
-    const at = this.#take(length);
-    // A copy: the input may be a view on memory that native code reuses.
-    return Uint8Array.prototype.slice.call(this.#bytes, at, at + length);
+  /** The bytes of a byte string (2) or text (3); pieces of an indefinite one must be of its type. */
+  #string(info: number, major: number): Uint8Array {
+    if (info !== INDEFINITE) {
+      const length = this.#length(info);
+      const at = this.#take(length);
+      return this.#bytes.subarray(at, at + length);
+    }
+    const pieces: Uint8Array[] = [];
+    for (let head = this.#head(); head !== 0xff; head = this.#head()) {
+      const size = head & 0x1f;
+      if (head >> 5 !== major || size === INDEFINITE) {
+        throw malformed("a piece of another type");
+      }
+      pieces.push(this.#string(size, major));
+    }
+    return concat(pieces);
   }
 
   #text(info: number): string {
-    if (info === 31) return (this.#chunks(3) as string[]).join("");
-    const length = this.#length(info);
-    const at = this.#take(length);
-    return length <= SHORT_TEXT ? (this.#ascii(at, length) ?? this.#unicode(at, length)) : this.#unicode(at, length);
+    // Most texts are short enough for their head and ASCII: for these the decoder takes longer.
+    if (info < 24) {
+      const short = this.#ascii(info);
+      if (short !== undefined) return short;
+    }
+    return utf8Text(this.#string(info, 3));
   }
 
-  #ascii(at: number, length: number): string | undefined {
+  /** Takes a text if it is ASCII; otherwise moves nowhere. */
+  #ascii(length: number): string | undefined {
+    const start = this.#take(length);
     let text = "";
-    for (let i = at; i < at + length; i++) {
-      const code = this.#bytes[i] as number;
-      if (code > 0x7f) return undefined;
+    for (let at = start; at < this.#at; at++) {
+      const code = this.#bytes[at] as number;
+      if (code > 0x7f) {
+        this.#at = start;
+        return undefined;
+      }
       text += String.fromCharCode(code);
     }
     return text;
   }
 
-  #unicode(at: number, length: number): string {
-    try {
-      return utf8.decode(this.#bytes.subarray(at, at + length));
-    } catch {
-      throw malformed("text that is not UTF-8");
-    }
-  }
-
-  /** The pieces of an indefinite string; each must be of the same type. */
-  #chunks(major: number): (Uint8Array | string)[] {
-    const pieces: (Uint8Array | string)[] = [];
-    for (;;) {
-      const initial = this.#bytes[this.#take(1)] as number;
-      if (initial === 0xff) return pieces;
-      const info = initial & 0x1f;
-      if (initial >> 5 !== major || info === 31) throw malformed("a piece of another type in an indefinite string");
-      pieces.push(major === 2 ? this.#byteString(info) : this.#text(info));
-    }
-  }
-
-  #array(info: number, depth: number): unknown {
-    const count = this.#count(info, 1);
-    const array: unknown[] = [];
-    for (let i = 0; i !== count; i++) {
+  /** The items of an array; with `width` 2 the keys and values of a map, in turn. */
+  #items(info: number, width: number, depth: number): unknown[] {
+    const count = info === INDEFINITE ? Number.POSITIVE_INFINITY : this.#length(info) * width;
+    // Each takes at least a byte of what is left.
+    if (info !== INDEFINITE && count > this.rest()) throw malformed("more items than bytes");
+    const items: unknown[] = [];
+    while (items.length < count) {
       const item = this.value(depth + 1);
       if (item === BREAK) {
-        if (count === INDEFINITE) break;
-        throw malformed("a break inside of a definite array");
+        if (info === INDEFINITE && items.length % width === 0) break;
+        throw malformed("a break out of place");
       }
-      array.push(item);
+      items.push(item);
     }
-    return looksTagged(array) ? reviveTag(array) : array;
+    return items;
   }
 
-  #map(info: number, depth: number): unknown {
-    const count = this.#count(info, 2);
+  #object(info: number, depth: number): unknown {
+    const items = this.#items(info, 2, depth);
     const object: Record<string, unknown> = {};
-    for (let i = 0; i !== count; i++) {
-      const key = this.value(depth + 1);
-      if (key === BREAK && count === INDEFINITE) break;
-      const item = this.value(depth + 1);
-      if (item === BREAK) throw malformed("a map that ends behind a key");
+    for (let i = 0; i < items.length; i += 2) {
+      const key = items[i];
       if (typeof key !== "string" && typeof key !== "number") {
-        throw malformed("a map with keys other than text and numbers");
+        throw malformed("a map key that is no text or number");
       }
-      setOwn(object, String(key), item);
+      setOwn(object, String(key), items[i + 1]);
     }
     return object;
   }
 
-  #entries(depth: number): Map<unknown, unknown> {
-    const initial = this.#bytes[this.#take(1)] as number;
-    if (initial >> 5 !== 5) throw malformed("tag 259 does not hold a map");
-    const count = this.#count(initial & 0x1f, 2);
-    const map = new Map<unknown, unknown>();
-    for (let i = 0; i !== count; i++) {
-      const key = this.value(depth + 1);
-      if (key === BREAK && count === INDEFINITE) break;
-      const item = this.value(depth + 1);
-      if (key === BREAK || item === BREAK) throw malformed("a break inside of a map");
-      map.set(key, item);
-    }
-    return map;
+  #tagged(tag: number, depth: number): unknown {
+    if (tag === 259) return this.#map(tag, depth);
+    const value = this.value(depth + 1);
+    if (value === BREAK) throw held(tag, "a value");
+    return reviveCborTag(tag, value);
   }
 
-  #tagged(tag: number, depth: number): unknown {
-    if (tag === 259) return this.#entries(depth + 1);
-    const value = this.value(depth + 1);
-    if (value === BREAK) throw malformed(`tag ${tag} without a value`);
-    if (isTypedArrayTag(tag)) return typedArrayOf(tag, value);
-    return reviveCborTag(tag, value);
+  #map(tag: number, depth: number): unknown {
+    const head = this.#head();
+    if (head >> 5 !== 5) throw held(tag, "a map");
+    const items = this.#items(head & 0x1f, 2, depth + 1);
+    const map = new Map<unknown, unknown>();
+    for (let i = 0; i < items.length; i += 2) map.set(items[i], items[i + 1]);
+    return map;
   }
 
   #simple(info: number): unknown {
@@ -224,28 +202,10 @@ class Reader {
     }
   }
 
-  /** Number of items; each takes at least `least` bytes of what is left. */
-  #count(info: number, least: number): number {
-    if (info === 31) return INDEFINITE;
-    const count = this.#length(info);
-    if (count * least > this.rest()) throw malformed("more items announced than bytes left");
-    return count;
-  }
-
   #take(count: number): number {
     if (count > this.rest()) throw malformed("unexpected end of input");
     const at = this.#at;
     this.#at += count;
     return at;
   }
-}
-
-function concat(pieces: Uint8Array[]): Uint8Array {
-  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
-  let at = 0;
-  for (const piece of pieces) {
-    whole.set(piece, at);
-    at += piece.length;
-  }
-  return whole;
 }

@@ -7,14 +7,11 @@
  */
 import { isPlainObject, isTypedArray, type TypedArray } from "../common/plain";
 import { toRaw } from "../common/raw";
-import { invalidArgument } from "../errors/malformed";
 import { toBase64 } from "./base64";
 import { CborWriter } from "./cbor-writer";
-import { findUnserializable, MAX_DEPTH } from "./serializable";
+import { MAX_DEPTH, UNENCODABLE, unserializable } from "./serializable";
 import { looksTagged, TAG_BIGINT, TAG_BUFFER, TAG_BYTES, TAG_SET, TAG_UNDEFINED } from "./tags";
 import { typedArrayTag } from "./typed-arrays";
-
-const UNENCODABLE = new Error("no encoding");
 
 export function encodeCbor(value: unknown, root = "value"): Uint8Array {
   const writer = CborWriter.take();
@@ -23,11 +20,7 @@ export function encodeCbor(value: unknown, root = "value"): Uint8Array {
     return writer.finish();
   } catch (error) {
     writer.release();
-    if (error !== UNENCODABLE) throw error;
-    // The fast path does not keep track of where it is; only now, on the way to
-    // an error, is it worth walking again to name the place.
-    const culprit = findUnserializable(value, root) ?? { path: root, reason: "cannot be serialized" };
-    throw invalidArgument(culprit.path, culprit.reason);
+    throw error === UNENCODABLE ? unserializable(value, root) : error;
   }
 }
 
@@ -40,11 +33,11 @@ function writeValue(out: CborWriter, value: unknown, depth: number): void {
     case "boolean":
       return out.byte(value ? 0xf5 : 0xf4);
     case "undefined":
-      out.byte(0x82);
-      out.text(TAG_UNDEFINED);
+      writeTag(out, TAG_UNDEFINED);
       return out.byte(0);
     case "bigint":
-      return writeTextTag(out, TAG_BIGINT, value.toString());
+      writeTag(out, TAG_BIGINT);
+      return out.text(String(value));
     case "object":
       return value === null ? out.byte(0xf6) : writeObject(out, toRaw(value), depth);
     default:
@@ -63,14 +56,25 @@ function writeObject(out: CborWriter, value: object, depth: number): void {
   if (depth >= MAX_DEPTH) throw UNENCODABLE;
   if (Array.isArray(value)) return writeArray(out, value, depth);
   if (isPlainObject(value)) return writePlain(out, value, depth);
-  if (value instanceof Uint8Array) return writeTextTag(out, TAG_BYTES, toBase64(value));
-  if (value instanceof Date) return writeDate(out, value);
+  if (value instanceof Uint8Array) return writeBase64(out, TAG_BYTES, value);
   if (value instanceof Map) return writeMap(out, value, depth);
   if (value instanceof Set) return writeSet(out, value, depth);
-  if (value instanceof ArrayBuffer) return writeTextTag(out, TAG_BUFFER, toBase64(new Uint8Array(value)));
+  if (value instanceof ArrayBuffer) return writeBase64(out, TAG_BUFFER, new Uint8Array(value));
   if (isTypedArray(value)) return writeTypedArray(out, value);
-  if (value instanceof RegExp) return writeGeneric(out, ["RegExp", value.source, value.flags]);
-  if (value instanceof Error) return writeGeneric(out, [value.name, value.message]);
+  // What is left is written as a tag and plain values.
+  if (value instanceof Date) {
+    out.head(6, 1);
+    writeNumber(out, value.getTime() / 1000);
+  } else {
+    out.head(6, 27);
+    writeArray(out, constructorOf(value), depth);
+  }
+}
+
+/** Of an object that is made anew from texts: the name of its class, and its constructor's arguments. */
+function constructorOf(value: object): string[] {
+  if (value instanceof RegExp) return ["RegExp", value.source, value.flags];
+  if (value instanceof Error) return [value.name, value.message];
   throw UNENCODABLE;
 }
 
@@ -93,11 +97,6 @@ function writePlain(out: CborWriter, object: Record<string, unknown>, depth: num
   }
 }
 
-function writeDate(out: CborWriter, date: Date): void {
-  out.head(6, 1);
-  writeNumber(out, date.getTime() / 1000);
-}
-
 function writeMap(out: CborWriter, map: Map<unknown, unknown>, depth: number): void {
   out.head(6, 259);
   out.head(5, map.size);
@@ -108,8 +107,7 @@ function writeMap(out: CborWriter, map: Map<unknown, unknown>, depth: number): v
 }
 
 function writeSet(out: CborWriter, set: Set<unknown>, depth: number): void {
-  out.byte(0x82);
-  out.text(TAG_SET);
+  writeTag(out, TAG_SET);
   out.head(4, set.size);
   for (const item of set) writeValue(out, item, depth + 1);
 }
@@ -121,15 +119,13 @@ function writeTypedArray(out: CborWriter, array: TypedArray): void {
   out.bytes(new Uint8Array(array.buffer, array.byteOffset, array.byteLength));
 }
 
-/** Tag 27: name of a class and its constructor's arguments. */
-function writeGeneric(out: CborWriter, parts: string[]): void {
-  out.head(6, 27);
-  out.head(4, parts.length);
-  for (const part of parts) out.text(part);
+function writeBase64(out: CborWriter, tag: string, bytes: Uint8Array): void {
+  writeTag(out, tag);
+  out.text(toBase64(bytes));
 }
 
-function writeTextTag(out: CborWriter, tag: string, text: string): void {
+/** The first of the two elements of a `$` tag. */
+function writeTag(out: CborWriter, tag: string): void {
   out.byte(0x82);
   out.text(tag);
-  out.text(text);
 }

@@ -1,66 +1,61 @@
-/** Values of CBOR tags other than typed arrays and maps, and the half float. */
-import { malformed } from "../errors/malformed";
+/** Values under CBOR tags, but for the map of tag 259, and the half float. */
+import { held, malformed } from "../errors/malformed";
+import { typedArrayOf, typedArrayType } from "./typed-arrays";
 
 export function reviveCborTag(tag: number, value: unknown): unknown {
   switch (tag) {
     case 0:
       return new Date(String(value));
     case 1:
-      if (typeof value !== "number") throw malformed("tag 1 does not hold a number");
+      if (typeof value !== "number") throw held(tag, "a number");
       return new Date(Math.round(value * 1000));
     case 2:
-      return bigInteger(value);
+      return bigInteger(tag, value);
     case 3:
-      return -1n - bigInteger(value);
+      return -1n - bigInteger(tag, value);
     case 27:
-      return reviveGeneric(value);
+      return reviveGeneric(tag, value);
     case 258:
-      if (!Array.isArray(value)) throw malformed("tag 258 does not hold an array");
+      if (!Array.isArray(value)) throw held(tag, "an array");
       return new Set(value);
     case 55799:
       return value;
-    default:
-      throw malformed(`unknown CBOR tag ${tag}`);
   }
+  const type = typedArrayType(tag);
+  if (type === undefined) throw malformed(`unknown CBOR tag ${tag}`);
+  return typedArrayOf(tag, type, value);
 }
 
-function bigInteger(value: unknown): bigint {
-  if (!(value instanceof Uint8Array)) throw malformed("a big integer that is no byte string");
+function bigInteger(tag: number, value: unknown): bigint {
+  if (!(value instanceof Uint8Array)) throw held(tag, "a byte string");
   let hex = "0x0";
   for (const byte of value) hex += byte.toString(16).padStart(2, "0");
   return BigInt(hex);
 }
 
-const ERROR_TYPES: Readonly<Record<string, ErrorConstructor>> = {
-  EvalError,
-  RangeError,
-  ReferenceError,
-  SyntaxError,
-  TypeError,
-  URIError,
-};
+const ERROR_TYPES = [EvalError, RangeError, ReferenceError, SyntaxError, TypeError, URIError];
 
-function reviveGeneric(value: unknown): unknown {
-  if (!Array.isArray(value) || typeof value[0] !== "string") throw malformed("tag 27 does not hold a named object");
-  const [name, first, second] = value as [string, unknown, unknown];
+/** The name of a class and its constructor's arguments. */
+function reviveGeneric(tag: number, value: unknown): unknown {
+  if (!Array.isArray(value) || typeof value[0] !== "string") throw held(tag, "a named object");
+  const [name, first = "", second = ""] = value as [string, unknown, unknown];
   if (name === "RegExp") {
     try {
       return new RegExp(String(first), String(second ?? ""));
     } catch {
-      throw malformed("tag 27 holds no valid RegExp");
+      throw held(tag, "a valid RegExp");
     }
   }
-  const known = Object.hasOwn(ERROR_TYPES, name) ? ERROR_TYPES[name] : undefined;
-  const error = new (known ?? Error)(String(first ?? ""));
-  if (known === undefined && name !== "Error") error.name = name;
+  const Type = ERROR_TYPES.find((type) => type.name === name) ?? Error;
+  const error = new Type(String(first ?? ""));
+  if (error.name !== name) error.name = name;
   return error;
 }
 
 export function halfFloat(bits: number): number {
-  const sign = bits & 0x8000 ? -1 : 1;
   const exponent = (bits >> 10) & 0x1f;
   const fraction = bits & 0x3ff;
-  if (exponent === 0) return sign * 2 ** -24 * fraction;
-  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  return sign * 2 ** (exponent - 25) * (1024 + fraction);
+  const normal = exponent === 31 ? (fraction === 0 ? Number.POSITIVE_INFINITY : Number.NaN) : 1024 + fraction;
+  const magnitude = exponent === 0 ? fraction * 2 ** -24 : normal * 2 ** (exponent - 25);
+  return bits & 0x8000 ? -magnitude : magnitude;
 }

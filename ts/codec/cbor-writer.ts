@@ -3,8 +3,11 @@
 const INITIAL_BYTES = 1024;
 /** Buffers beyond this are not kept for the next call. */
 const KEEP_BYTES = 256 * 1024;
-/** Up to here a loop beats the encoder; must stay below 256, the longest two-byte head. */
+/** Up to here a loop beats the encoder. */
 const SHORT_TEXT = 64;
+
+/** How a head says that one, two or four bytes follow. */
+const SIZE_INFO = [0, 24, 25, 0, 26];
 
 const utf8 = new TextEncoder();
 /** The writer that is free for the next call; making one costs more than using it. */
@@ -40,28 +43,12 @@ export class CborWriter {
     this.#bytes[this.#length++] = value;
   }
 
-  /** Major type (0–7) with its argument in the shortest form. */
+  /** Major type (0–7) with its argument, below 2^32, in the shortest form. */
   head(major: number, argument: number): void {
-    this.#reserve(9);
-    const type = major << 5;
-    if (argument < 24) {
-      this.#bytes[this.#length++] = type | argument;
-    } else if (argument < 0x100) {
-      this.#bytes[this.#length++] = type | 24;
-      this.#bytes[this.#length++] = argument;
-    } else if (argument < 0x1_0000) {
-      this.#bytes[this.#length++] = type | 25;
-      this.#view.setUint16(this.#length, argument);
-      this.#length += 2;
-    } else if (argument < 0x1_0000_0000) {
-      this.#bytes[this.#length++] = type | 26;
-      this.#view.setUint32(this.#length, argument);
-      this.#length += 4;
-    } else {
-      this.#bytes[this.#length++] = type | 27;
-      this.#view.setBigUint64(this.#length, BigInt(argument));
-      this.#length += 8;
-    }
+    this.#reserve(5);
+    const size = headBytes(argument) - 1;
+    this.#bytes[this.#length++] = (major << 5) | (size === 0 ? argument : (SIZE_INFO[size] as number));
+    for (let shift = (size - 1) * 8; shift >= 0; shift -= 8) this.#bytes[this.#length++] = argument >>> shift;
   }
 
   float64(value: number): void {
@@ -73,34 +60,29 @@ export class CborWriter {
 
   bytes(value: Uint8Array): void {
     this.head(2, value.length);
-    this.raw(value);
-  }
-
-  raw(value: Uint8Array): void {
     this.#reserve(value.length);
     this.#bytes.set(value, this.#length);
     this.#length += value.length;
   }
 
   text(value: string): void {
+    // A character takes three bytes at most.
+    this.#reserve(5 + value.length * 3);
     if (value.length > SHORT_TEXT || !this.#ascii(value)) this.#unicode(value);
   }
 
   /** Writes a short text if it is ASCII; otherwise leaves no trace. */
   #ascii(value: string): boolean {
-    const { length } = value;
-    this.#reserve(length + 2);
+    const start = this.#length;
+    this.head(3, value.length);
     const bytes = this.#bytes;
     let at = this.#length;
-    if (length < 24) {
-      bytes[at++] = 0x60 | length;
-    } else {
-      bytes[at++] = 0x78;
-      bytes[at++] = length;
-    }
-    for (let i = 0; i < length; i++) {
+    for (let i = 0; i < value.length; i++) {
       const code = value.charCodeAt(i);
-      if (code > 0x7f) return false;
+      if (code > 0x7f) {
+        this.#length = start;
+        return false;
+      }
       bytes[at++] = code;
     }
     this.#length = at;
@@ -110,14 +92,10 @@ export class CborWriter {
   #unicode(value: string): void {
     // The head's size depends on the byte length, known only after encoding:
     // encode behind the largest head this string can need, then close the gap.
-    this.#reserve(9 + value.length * 3);
-    const gap = headBytes(value.length * 3);
-    const start = this.#length;
-    const { written } = utf8.encodeInto(value, this.#bytes.subarray(start + gap));
+    const behind = this.#length + headBytes(value.length * 3);
+    const { written } = utf8.encodeInto(value, this.#bytes.subarray(behind));
     this.head(3, written);
-    if (this.#length !== start + gap) {
-      this.#bytes.copyWithin(this.#length, start + gap, start + gap + written);
-    }
+    if (this.#length !== behind) this.#bytes.copyWithin(this.#length, behind, behind + written);
     this.#length += written;
   }
 
@@ -134,6 +112,5 @@ export class CborWriter {
 function headBytes(argument: number): number {
   if (argument < 24) return 1;
   if (argument < 0x100) return 2;
-  if (argument < 0x1_0000) return 3;
-  return argument < 0x1_0000_0000 ? 5 : 9;
+  return argument < 0x1_0000 ? 3 : 5;
 }

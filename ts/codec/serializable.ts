@@ -3,8 +3,10 @@
  * data, arrays, Map, Set and plain objects of the same. Not: functions, symbols,
  * class instances, cycles, or nesting deeper than {@link MAX_DEPTH}.
  */
-import { isPlainObject } from "../common/plain";
+import { isObject } from "../common/object";
+import { isPlainObject, isTypedArray } from "../common/plain";
 import { toRaw } from "../common/raw";
+import { invalidArgument } from "../errors/malformed";
 
 /** Deepest nesting of containers that is encoded. */
 export const MAX_DEPTH = 128;
@@ -14,6 +16,15 @@ export interface Culprit {
   path: string;
   /** What is wrong with it, as the end of a sentence: `is a function`. */
   reason: string;
+}
+
+/** Thrown by encoders, which do not keep track of where they are: {@link unserializable} finds out. */
+export const UNENCODABLE = new Error("no encoding");
+
+/** The error of a value that has no encoding, with the way to what is wrong with it. */
+export function unserializable(value: unknown, root: string): Error {
+  const { path, reason } = findUnserializable(value, root) ?? wrong(root, "changes while it is read");
+  return invalidArgument(path, reason);
 }
 
 /**
@@ -26,10 +37,9 @@ export function findUnserializable(value: unknown, root: string, container?: obj
 
 function visit(input: unknown, path: string, above: Set<object>): Culprit | undefined {
   const value = toRaw(input);
-  if (typeof value === "function") return { path, reason: "is a function and cannot be serialized" };
-  if (typeof value === "symbol") return { path, reason: "is a symbol and cannot be serialized" };
-  if (typeof value !== "object" || value === null || isLeaf(value)) return undefined;
-  if (above.has(value)) return { path, reason: "refers back to a value it is part of and cannot be serialized" };
+  if (typeof value === "function" || typeof value === "symbol") return wrong(path, `is a ${typeof value}`);
+  if (!isObject(value) || isLeaf(value)) return undefined;
+  if (above.has(value)) return wrong(path, "refers back to a value it is part of");
   if (above.size >= MAX_DEPTH) return { path, reason: `is nested deeper than ${MAX_DEPTH} levels` };
   above.add(value);
   const culprit = visitChildren(value, path, above);
@@ -37,25 +47,22 @@ function visit(input: unknown, path: string, above: Set<object>): Culprit | unde
   return culprit;
 }
 
+function wrong(path: string, what: string): Culprit {
+  return { path, reason: `${what} and cannot be serialized` };
+}
+
 function visitChildren(value: object, path: string, above: Set<object>): Culprit | undefined {
-  if (Array.isArray(value)) {
-    return first(value.entries(), ([index, item]) => visit(item, `${path}[${index}]`, above));
-  }
+  const child = (step: string, item: unknown) => visit(item, path + step, above);
+  if (Array.isArray(value)) return first(value.entries(), ([index, item]) => child(`[${index}]`, item));
   if (value instanceof Map) {
-    return first(
-      value.entries(),
-      ([key, item]) =>
-        visit(key, `${path}.key(${label(key)})`, above) ?? visit(item, `${path}.get(${label(key)})`, above),
-    );
+    return first(value, ([key, item]) => child(`.key(${label(key)})`, key) ?? child(`.get(${label(key)})`, item));
   }
   if (value instanceof Set) {
     let index = 0;
-    return first(value.values(), (item) => visit(item, `${path}.item(${index++})`, above));
+    return first(value, (item) => child(`.item(${index++})`, item));
   }
-  if (isPlainObject(value)) {
-    return first(Object.keys(value), (key) => visit(value[key], childPath(path, key), above));
-  }
-  return { path, reason: `is ${describeInstance(value)} and cannot be serialized` };
+  if (isPlainObject(value)) return first(Object.keys(value), (key) => child(childPath("", key), value[key]));
+  return wrong(path, `is ${describeInstance(value)}`);
 }
 
 /** Objects that are written as one value. */
@@ -65,7 +72,7 @@ export function isLeaf(value: object): boolean {
     value instanceof RegExp ||
     value instanceof Error ||
     value instanceof ArrayBuffer ||
-    (ArrayBuffer.isView(value) && !(value instanceof DataView))
+    isTypedArray(value)
   );
 }
 

@@ -11,7 +11,7 @@
  * | Set           | `["$Set", [items]]`           |
  * | `["$x", any]` | `["$$x", any]` (escape)       |
  */
-import { malformed } from "../errors/malformed";
+import { held, malformed } from "../errors/malformed";
 import { fromBase64 } from "./base64";
 
 export const TAG_BIGINT = "$BigInt";
@@ -46,7 +46,7 @@ export function reviveTag(array: unknown[]): unknown {
     case TAG_BUFFER:
       return fromBase64(text(tag, value)).buffer;
     case TAG_SET:
-      if (!Array.isArray(value)) throw malformed(`${tag} does not hold an array`);
+      if (!Array.isArray(value)) throw held(tag, "an array");
       return new Set(value);
     default:
       throw malformed(`unknown value tag ${JSON.stringify(tag)}`);
@@ -54,7 +54,7 @@ export function reviveTag(array: unknown[]): unknown {
 }
 
 function text(tag: string, value: unknown): string {
-  if (typeof value !== "string") throw malformed(`${tag} does not hold a string`);
-  if (tag === TAG_BIGINT && !/^-?\d+$/.test(value)) throw malformed(`${tag} does not hold an integer`);
+  if (typeof value !== "string") throw held(tag, "a string");
+  if (tag === TAG_BIGINT && !/^-?\d+$/.test(value)) throw held(tag, "an integer");
   return value;
 }

@@ -1,6 +1,11 @@
-/** Typed arrays as CBOR byte strings under the tags of RFC 8746. */
+/**
+ * Typed arrays as CBOR byte strings under the tags of RFC 8746.
+ *
+ * A tag is 64 plus, bit by bit: 16 for floats, 8 for signed integers, 4 for little
+ * endian, and the logarithm of the element's size.
+ */
 import type { TypedArray } from "../common/plain";
-import { malformed } from "../errors/malformed";
+import { held } from "../errors/malformed";
 
 interface ArrayType {
   readonly name: string;
@@ -8,54 +13,55 @@ interface ArrayType {
   new (buffer: ArrayBuffer): TypedArray;
 }
 
-const LITTLE_ENDIAN = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1;
+const FIRST_TAG = 64;
+const LITTLE_ENDIAN = 4;
+/** What this machine writes. */
+const OWN_ORDER = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? LITTLE_ENDIAN : 0;
 
-/** Tag → element type and whether the bytes are big-endian. */
-const TYPES: ReadonlyMap<number, readonly [ArrayType, boolean]> = new Map<number, readonly [ArrayType, boolean]>([
-  [64, [Uint8Array, false]],
-  [65, [Uint16Array, true]],
-  [66, [Uint32Array, true]],
-  [67, [BigUint64Array, true]],
-  [68, [Uint8ClampedArray, false]],
-  [69, [Uint16Array, false]],
-  [70, [Uint32Array, false]],
-  [71, [BigUint64Array, false]],
-  [72, [Int8Array, false]],
-  [73, [Int16Array, true]],
-  [74, [Int32Array, true]],
-  [75, [BigInt64Array, true]],
-  [77, [Int16Array, false]],
-  [78, [Int32Array, false]],
-  [79, [BigInt64Array, false]],
-  [81, [Float32Array, true]],
-  [82, [Float64Array, true]],
-  [85, [Float32Array, false]],
-  [86, [Float64Array, false]],
-]);
-
-const TAGS: ReadonlyMap<string, number> = new Map(
-  [...TYPES]
-    .filter(([, [type, big]]) => type.BYTES_PER_ELEMENT === 1 || big !== LITTLE_ENDIAN)
-    .map(([tag, [type]]) => [type.name, tag]),
-);
+/** By the bits of a tag without that of the byte order; no half floats, which JavaScript may lack. */
+const TYPES: readonly (ArrayType | undefined)[] = [
+  Uint8Array,
+  Uint16Array,
+  Uint32Array,
+  BigUint64Array,
+  Int8Array,
+  Int16Array,
+  Int32Array,
+  BigInt64Array,
+  undefined,
+  Float32Array,
+  Float64Array,
+];
+/** Bytes have no order: the bit says clamped instead. */
+const CLAMPED_TAG = FIRST_TAG + LITTLE_ENDIAN;
 
 /** The tag of this machine's byte order, or `undefined` for an unknown type. */
 export function typedArrayTag(array: TypedArray): number | undefined {
-  return TAGS.get(array[Symbol.toStringTag]);
+  const name = array[Symbol.toStringTag];
+  if (name === "Uint8ClampedArray") return CLAMPED_TAG;
+  const index = TYPES.findIndex((type) => type?.name === name);
+  if (index < 0) return undefined;
+  const order = array.BYTES_PER_ELEMENT > 1 ? OWN_ORDER : 0;
+  return FIRST_TAG + (index & ~3) * 2 + order + (index & 3);
 }
 
-export function isTypedArrayTag(tag: number): boolean {
-  return TYPES.has(tag);
+/** The type of a tag's elements, if it is one of these tags. */
+export function typedArrayType(tag: number): ArrayType | undefined {
+  if (tag === CLAMPED_TAG) return Uint8ClampedArray;
+  const bits = tag - FIRST_TAG;
+  if (bits < 0 || bits > 31) return undefined;
+  const type = TYPES[((bits >> 3) << 2) | (bits & 3)];
+  const isOrderless = type?.BYTES_PER_ELEMENT === 1 && (bits & LITTLE_ENDIAN) !== 0;
+  return isOrderless ? undefined : type;
 }
 
 /** Builds the array of a tag from its bytes; the result owns its memory. */
-export function typedArrayOf(tag: number, bytes: unknown): TypedArray {
-  const [Type, bigEndian] = TYPES.get(tag) as readonly [ArrayType, boolean];
-  if (!(bytes instanceof Uint8Array)) throw malformed(`tag ${tag} does not hold a byte string`);
+export function typedArrayOf(tag: number, Type: ArrayType, bytes: unknown): TypedArray {
+  if (!(bytes instanceof Uint8Array)) throw held(tag, "a byte string");
   const width = Type.BYTES_PER_ELEMENT;
-  if (bytes.length % width !== 0) throw malformed(`tag ${tag} holds ${bytes.length} bytes, no multiple of ${width}`);
+  if (bytes.length % width !== 0) throw held(tag, `a multiple of ${width} bytes`);
   const copy = new Uint8Array(bytes);
-  if (width > 1 && bigEndian === LITTLE_ENDIAN) {
+  if (width > 1 && (tag & LITTLE_ENDIAN) !== OWN_ORDER) {
     for (let at = 0; at < copy.length; at += width) copy.subarray(at, at + width).reverse();
   }
   return new Type(copy.buffer);

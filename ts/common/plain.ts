@@ -1,8 +1,9 @@
 /** Telling values apart by structure. */
+import { isObject } from "./object";
 
 /** An object literal or `Object.create(null)`, of this or another realm. */
 export function isPlainObject(value: unknown): value is Record<string, unknown> {
-  if (typeof value !== "object" || value === null) return false;
+  if (!isObject(value)) return false;
   const proto: unknown = Object.getPrototypeOf(value);
   if (proto === Object.prototype || proto === null) return true;
   // Another realm's Object.prototype: the end of a chain, with its own toString.

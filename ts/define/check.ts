@@ -9,11 +9,14 @@ export function rejectUnknown(
   error: (option: string, reason: string) => Error = invalidDefinition,
 ): void {
   for (const name of Object.keys(object)) {
-    if (known.includes(name)) continue;
-    const similar = closest(name, known);
-    const hint = similar === undefined ? "" : `; did you mean ${prefix}${similar}?`;
-    throw error(`${prefix}${name}`, `is not a known option${hint}`);
+    if (!known.includes(name)) throw error(`${prefix}${name}`, `is not a known option${hint(name, known, prefix)}`);
   }
+}
+
+/** The end of a complaint about an unknown name: which one may have been meant. */
+export function hint(name: string, known: readonly string[], prefix = ""): string {
+  const similar = closest(name, known);
+  return similar === undefined ? "" : `; did you mean ${prefix}${similar}?`;
 }
 
 function closest(name: string, known: readonly string[]): string | undefined {

@@ -4,6 +4,7 @@
  * Owns the shape; which codes exist and how they look to a remote client is
  * decided by the native error table.
  */
+import { assignDefined, isObject } from "../common/object";
 import { isRetryable } from "./retryable";
 
 /** Names the actor generation an error happened in. */
@@ -18,9 +19,9 @@ export interface ActorErrorOptions extends ErrorOptions {
   /** JSON-like details. BigInt, bytes, `undefined` and Set survive the wire. */
   metadata?: unknown;
   /** The actor that was at work. */
-  actor?: ActorSpecifier;
+  actor?: ActorSpecifier | undefined;
   /** Request id for correlation with server logs. */
-  rayId?: string;
+  rayId?: string | undefined;
   /** Whether the thrower meant the text for remote eyes. Default false. */
   public?: boolean;
   /** HTTP status suggested by the thrower. Default 400 if public, else 500. */
@@ -34,28 +35,22 @@ export interface ActorErrorOptions extends ErrorOptions {
 export class ActorError extends Error {
   /** Tag by which RivetKit code recognises the shape across package copies. */
   readonly __type = "RivetError";
-  readonly group: string;
-  readonly code: string;
-  // `declare`: an absent property must not exist as an undefined one.
+  declare readonly group: string;
+  declare readonly code: string;
   declare metadata?: unknown;
   declare actor?: ActorSpecifier;
   declare readonly rayId?: string;
-  readonly public: boolean;
-  readonly statusCode: number;
+  declare readonly public: boolean;
+  declare readonly statusCode: number;
   /** The same call may succeed later without a change by the caller. */
-  readonly retryable: boolean;
+  declare readonly retryable: boolean;
 
   constructor(group: string, code: string, message: string, options: ActorErrorOptions = {}) {
-    super(message, "cause" in options ? { cause: options.cause } : undefined);
-    this.group = group;
-    this.code = code;
-    // Absent and `undefined` metadata are one thing; null is another.
-    if (options.metadata !== undefined) this.metadata = options.metadata;
-    if (options.actor !== undefined) this.actor = options.actor;
-    if (options.rayId !== undefined) this.rayId = options.rayId;
-    this.public = options.public ?? false;
-    this.statusCode = options.statusCode ?? (this.public ? 400 : 500);
-    this.retryable = isRetryable(group, code);
+    super(message, options.cause === undefined ? undefined : options);
+    const { metadata, actor, rayId, public: meant = false, statusCode = meant ? 400 : 500 } = options;
+    const retryable = isRetryable(group, code);
+    // Absent and `undefined` are one thing and make no property; null is another.
+    assignDefined(this, { group, code, metadata, actor, rayId, public: meant, statusCode, retryable });
   }
 
   /** True for this class and for RivetKit's own error objects. */
@@ -69,7 +64,7 @@ export class ActorError extends Error {
 }
 // On the prototype, as in the built-in error classes, so that it is not listed
 // among the fields when an error is printed.
-Object.defineProperty(ActorError.prototype, "name", { value: "ActorError", configurable: true, writable: true });
+ActorError.prototype.name = "ActorError";
 
 export interface UserErrorOptions extends ErrorOptions {
   /** Machine-readable code. Default `user_error`. */
@@ -83,7 +78,7 @@ export class UserError extends ActorError {
     super("user", options.code ?? "user_error", message, { ...options, public: true, statusCode: 400 });
   }
 }
-Object.defineProperty(UserError.prototype, "name", { value: "UserError", configurable: true, writable: true });
+UserError.prototype.name = "UserError";
 
 /** The fields of a structured error, whatever object carries them. */
 export interface ActorErrorLike {
@@ -99,9 +94,9 @@ export interface ActorErrorLike {
 
 /** @internal Group, code and message are there, as strings. */
 export function isErrorLike(error: unknown): error is ActorErrorLike {
-  if (typeof error !== "object" || error === null) return false;
-  const { group, code, message } = error as Record<string, unknown>;
-  return typeof group === "string" && typeof code === "string" && typeof message === "string";
+  if (!isObject(error)) return false;
+  const { group, code, message } = error;
+  return [group, code, message].every((field) => typeof field === "string");
 }
 
 /** @internal An error object of another copy of this or the RivetKit package. */
@@ -113,8 +108,8 @@ export function isTaggedError(error: unknown): error is ActorErrorLike {
 
 /** @internal True for a complete actor specifier; anything else is dropped, not guessed. */
 export function isSpecifier(value: unknown): value is ActorSpecifier {
-  if (typeof value !== "object" || value === null) return false;
-  const { actorId, generation, key } = value as Record<string, unknown>;
+  if (!isObject(value)) return false;
+  const { actorId, generation, key = "" } = value;
   const numeric = typeof generation === "number" || typeof generation === "bigint";
-  return typeof actorId === "string" && numeric && (key === undefined || typeof key === "string");
+  return typeof actorId === "string" && numeric && typeof key === "string";
 }

@@ -9,6 +9,7 @@
  */
 import { fromJsonValue, toJsonValue } from "../codec/json";
 import { ActorError, type ActorErrorLike, isErrorLike, isSpecifier, isTaggedError } from "./actor-error";
+import { messageOf } from "./message";
 
 export const BRIDGE_ERROR_PREFIX = "__RIVET_ERROR_JSON__:";
 
@@ -92,15 +93,6 @@ function structured(error: unknown): ActorErrorLike {
   return { group: "rivetkit", code: "internal_error", message: messageOf(error), public: false, statusCode: 500 };
 }
 
-function messageOf(error: unknown): string {
-  if (error instanceof Error) return error.message;
-  try {
-    return String(error);
-  } catch {
-    return "a value that cannot be printed was thrown";
-  }
-}
-
 function encodeMetadata(metadata: unknown): unknown {
   try {
     return toJsonValue(metadata, "metadata");
@@ -112,11 +104,11 @@ function encodeMetadata(metadata: unknown): unknown {
 
 function fromBody(body: ActorErrorLike, cause?: unknown): ActorError {
   const error = new ActorError(body.group, body.code, body.message, {
-    ...(typeof body.rayId === "string" && { rayId: body.rayId }),
-    ...(isSpecifier(body.actor) && { actor: body.actor }),
+    rayId: typeof body.rayId === "string" ? body.rayId : undefined,
+    actor: isSpecifier(body.actor) ? body.actor : undefined,
     ...(body.public === true && { public: true }),
     ...(typeof body.statusCode === "number" && { statusCode: body.statusCode }),
-    ...(cause !== undefined && { cause }),
+    cause,
   });
   // The bridge writes null for "no metadata".
   if (body.metadata !== undefined && body.metadata !== null) error.metadata = reviveMetadata(body.metadata);

@@ -11,3 +11,8 @@ export function invalidArgument(argument: string, reason: string): ActorError {
 export function malformed(reason: string): ActorError {
   return invalidArgument("bytes", reason);
 }
+
+/** A tag that holds something else than it must. */
+export function held(tag: number | string, what: string): ActorError {
+  return malformed(`tag ${tag} does not hold ${what}`);
+}

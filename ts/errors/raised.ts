@@ -4,7 +4,8 @@
  * Codes that native code also knows keep its names; the rest belong to the
  * groups `config` (definitions and options), `client` and `registry`.
  */
-import { ActorError } from "./actor-error";
+import { ActorError, type ActorErrorLike, type ActorErrorOptions } from "./actor-error";
+import { messageOf } from "./message";
 
 /** One complaint of a Standard Schema validator. */
 export interface ValidationIssue {
@@ -13,13 +14,15 @@ export interface ValidationIssue {
 }
 
 export function invalidDefinition(option: string, reason: string): ActorError {
-  return new ActorError("config", "invalid_definition", `Invalid actor definition: ${option} ${reason}`, {
-    metadata: { option, reason },
-  });
+  return invalid("definition", "actor definition", option, reason);
 }
 
 export function invalidOption(option: string, reason: string): ActorError {
-  return new ActorError("config", "invalid_option", `Invalid option: ${option} ${reason}`, {
+  return invalid("option", "option", option, reason);
+}
+
+function invalid(kind: string, subject: string, option: string, reason: string): ActorError {
+  return new ActorError("config", `invalid_${kind}`, `Invalid ${subject}: ${option} ${reason}`, {
     metadata: { option, reason },
   });
 }
@@ -122,50 +125,48 @@ export function messageAlreadyCompleted(): ActorError {
 
 /** The socket of a call was lost before its answer came. */
 export function connectionLost(code: number, reason: string, cause: unknown): ActorError {
-  return new ActorError(
-    "client",
-    "connection_lost",
-    "The connection was lost before the answer came; the action may or may not have run.",
-    { metadata: { code, reason }, ...(cause !== undefined && { cause }) },
-  );
+  const message = "The connection was lost before the answer came; the action may or may not have run.";
+  return clientError("connection_lost", message, { code, reason }, cause);
 }
 
 export function connectionDisposed(cause?: unknown): ActorError {
-  return new ActorError("client", "connection_disposed", "The connection was disposed of.", {
-    ...(cause !== undefined && { cause }),
-  });
+  return clientError("connection_disposed", "The connection was disposed of.", undefined, cause);
 }
 
 export function tooManyCalls(limit: number): ActorError {
-  return new ActorError("client", "too_many_calls", `More than ${limit} calls wait for the connection to open.`, {
-    metadata: { limit },
-  });
+  return clientError("too_many_calls", `More than ${limit} calls wait for the connection to open.`, { limit });
 }
 
 /** A message that is not of the protocol. */
 export function invalidMessage(cause: unknown): ActorError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new ActorError("client", "invalid_response", `The host's message cannot be read: ${reason}`, {
-    metadata: { reason },
-    cause,
-  });
+  const reason = messageOf(cause);
+  return clientError("invalid_response", `The host's message cannot be read: ${reason}`, { reason }, cause);
 }
 
 /** The request never reached the host, or its answer never came back. */
 export function networkError(endpoint: string, cause: unknown): ActorError {
-  const reason = describeNetworkCause(cause);
-  return new ActorError("client", "network_error", `The request to ${endpoint} failed: ${reason}`, {
-    metadata: { endpoint, reason },
-    cause,
-  });
+  // `fetch` hides the reason (ECONNREFUSED and the like) in its cause.
+  const inner = cause instanceof Error ? cause.cause : undefined;
+  const reason = inner instanceof Error ? ((inner as NodeJS.ErrnoException).code ?? inner.message) : messageOf(cause);
+  return clientError("network_error", `The request to ${endpoint} failed: ${reason}`, { endpoint, reason }, cause);
 }
 
 /** A reply that is not of the protocol: a proxy's page, a cut-off body. */
 export function invalidResponse(status: number, reason: string, rayId?: string): ActorError {
-  return new ActorError("client", "invalid_response", `The host's reply (status ${status}) cannot be read: ${reason}`, {
-    metadata: { status, reason },
-    ...(rayId !== undefined && { rayId }),
-  });
+  const message = `The host's reply (status ${status}) cannot be read: ${reason}`;
+  return clientError("invalid_response", message, { status, reason }, undefined, rayId);
+}
+
+/** An error that was told to a client: whoever told it meant it for its eyes. */
+export function remoteError(
+  { group, code, message, metadata, actor }: ActorErrorLike,
+  more?: Pick<ActorErrorOptions, "statusCode" | "rayId">,
+): ActorError {
+  return new ActorError(group, code, message, { public: true, metadata, actor, ...more });
+}
+
+function clientError(code: string, message: string, metadata: unknown, cause?: unknown, rayId?: string): ActorError {
+  return new ActorError("client", code, message, { metadata, cause, rayId });
 }
 
 export function actorNotFound(name: string, key: readonly string[]): ActorError {
@@ -187,11 +188,4 @@ export function dataDirConflict(open: string, asked: string): ActorError {
     `This registry already works on ${open} and cannot also use ${asked}; set up a second registry for it.`,
     { metadata: { open, asked } },
   );
-}
-
-/** `fetch` hides the reason (ECONNREFUSED and the like) in its cause. */
-function describeNetworkCause(error: unknown): string {
-  const cause = error instanceof Error ? error.cause : undefined;
-  if (cause instanceof Error) return (cause as NodeJS.ErrnoException).code ?? cause.message;
-  return error instanceof Error ? error.message : String(error);
 }

@@ -5,25 +5,33 @@
  * neither the wire nor the bridge carries the flag; a test compares the two.
  * `client/network_error` is the one code that exists on this side only.
  */
-const RETRYABLE: ReadonlySet<string> = new Set([
+
+/** Refusals at the door: the call has not begun, whatever it was. */
+export const REFUSED: readonly string[] = [
   "actor/starting",
   "actor/not_ready",
-  "actor/stopping",
   "actor/restarting",
-  "actor/destroying",
+  "guard/service_unavailable",
+  "guard/actor_stopped_while_waiting",
+];
+
+/** Refusals that a key outlives: the next attempt finds or makes a new actor. */
+export const REFUSED_FOR_KEY: readonly string[] = ["actor/destroying", "actor/destroyed_while_waiting_for_ready"];
+
+const RETRYABLE: ReadonlySet<string> = new Set([
+  ...REFUSED,
+  ...REFUSED_FOR_KEY,
+  "actor/stopping",
   "actor/dropped_reply",
   "actor/overloaded",
   "actor/stopped",
-  "actor/destroyed_while_waiting_for_ready",
   "connection/slow_consumer",
   "engine/unreachable",
   "sqlite/transaction_queue_full",
   "ws/going_away",
   "guard/actor_ready_timeout",
   "guard/actor_wake_retries_exceeded",
-  "guard/actor_stopped_while_waiting",
   "guard/rate_limit",
-  "guard/service_unavailable",
   "client/network_error",
 ]);
 

@@ -2,6 +2,7 @@
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { clientConfig, DEFAULT_ENDPOINT, isLoopback, parseEndpoint } from "../client/config";
+import { type Environment, fromEnvironment } from "../client/environment";
 import { rejectUnknown } from "../define/check";
 import { invalidOption } from "../errors/raised";
 
@@ -33,8 +34,6 @@ export interface EngineSettings {
   readonly startable: boolean;
 }
 
-type Environment = Readonly<Record<string, string | undefined>>;
-
 /**
  * The engine that options and environment name; undefined for the embedded host.
  * A loopback endpoint is the embedded host's own address, not a cluster, unless
@@ -62,7 +61,7 @@ export function engineSettings(given: EngineOptions, env: Environment): EngineSe
       ...(namespace !== undefined && { namespace }),
       ...(envoy.poolName !== undefined && { poolName: envoy.poolName }),
     },
-    env,
+    { fallback: fromEnvironment(env) },
   );
   return {
     endpoint: client.endpoint,

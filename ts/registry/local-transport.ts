@@ -1,9 +1,9 @@
 /** Calls inside the process: straight to native code, without a socket. */
 
-import { fitsQuery, gatewayHeaders, gatewayUrl, rawRequest, socketProtocols } from "../client/gateway";
-import { refusalOrResponse } from "../client/reply";
+import { fitsQuery, gatewayHeaders, gatewayUrl, socketProtocols } from "../client/gateway";
+import { rawFetch, rawInit, rawPath } from "../client/raw-http";
 import type { ClientSocket } from "../client/socket";
-import type { Target } from "../client/target";
+import type { KeyTarget, Target } from "../client/target";
 import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "../client/transport";
 import { toBase64 } from "../codec/base64";
 import type { Codec } from "../codec/codec";
@@ -26,13 +26,17 @@ export class LocalTransport implements Transport {
   readonly #codec: Codec;
   readonly #native: () => NativeModule;
   readonly encoding = "bare";
-  readonly messages: MessageFormat;
+  readonly #messages: MessageFormat;
 
   constructor(open: () => Promise<NativeRegistry>, { codec, native }: { codec: Codec; native: () => NativeModule }) {
     this.#open = open;
     this.#codec = codec;
     this.#native = native;
-    this.messages = formatsOf(this.encoding, codec).messages;
+    this.#messages = formatsOf(this.encoding, codec).messages;
+  }
+
+  async messages(): Promise<MessageFormat> {
+    return this.#messages;
   }
 
   /** A socket as over the network, without the network. */
@@ -50,7 +54,7 @@ export class LocalTransport implements Transport {
     return this.#codec.decode(await unlessAborted(call, signal));
   }
 
-  async resolve(target: Target, signal?: AbortSignal): Promise<string> {
+  async resolve(target: KeyTarget, signal?: AbortSignal): Promise<string> {
     const registry = await this.#open();
     return unlessAborted(
       fromNativePromise(() => registry.localResolve(this.#target(target))),
@@ -83,14 +87,19 @@ export class LocalTransport implements Transport {
     return { status, ...(response != null && { response: this.#codec.decode(response) }) };
   }
 
-  async fetch(target: Target, request: Request, options: CallOptions): Promise<Response> {
-    const registry = await this.#open();
-    const { path, headers } = rawRequest(request, gatewayHeaders(HERE, NO_HEADERS, options));
-    const response = await localFetch(registry, request, {
-      path: await this.#path(target, path, options.signal),
-      headers,
+  async fetch(
+    target: Target,
+    input: string | URL | Request,
+    init: RequestInit,
+    options: CallOptions,
+  ): Promise<Response> {
+    const json = () => jsonFormats.http;
+    return rawFetch({ target, input, init, signal: options.signal }, json, async (request) => {
+      const registry = await this.#open();
+      const { headers } = rawInit(request, gatewayHeaders(HERE, NO_HEADERS, options));
+      const path = await this.#path(target, rawPath(request), options.signal);
+      return localFetch(registry, request, { path, headers });
     });
-    return refusalOrResponse(response, target, () => jsonFormats.http);
   }
 
   async gatewayUrl(): Promise<string> {

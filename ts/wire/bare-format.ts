@@ -1,5 +1,6 @@
 /** The client protocol in BARE; values inside it are CBOR. */
 import type { Codec } from "../codec/codec";
+import { assignDefined } from "../common/object";
 import type { ActorErrorLike } from "../errors/actor-error";
 import { malformed } from "../errors/malformed";
 import { BareReader, BareWriter } from "./bare";
@@ -9,7 +10,6 @@ import {
   errorBody,
   type Formats,
   type MessageFormat,
-  type QueueSendBody,
   queueReply,
   type ServerMessage,
   type WireFormat,
@@ -28,86 +28,45 @@ function bareBodies(codec: Codec): WireFormat {
   return {
     encoding: "bare",
     contentType: "application/octet-stream",
-    encodeAction: (args) => new BareWriter().u16(BARE_VERSION).data(codec.encode(args, "args")).finish(),
-    decodeAction: (body) => {
-      const { reader } = open(body);
-      const output = codec.decode(reader.data());
-      reader.end();
-      return output;
+    encodeAction: (args) => message().data(codec.encode(args, "args")).finish(),
+    decodeAction: (body) => read(body, (reader) => codec.decode(reader.data())),
+    encodeQueueSend: ({ name, body, wait, timeout }) => {
+      const out = message().data(codec.encode(body, "body")).byte(1).text(name).byte(1).byte(Number(wait));
+      return out.optional(timeout, (ms) => out.u64(BigInt(Math.trunc(ms)))).finish();
     },
-    encodeQueueSend: (name, message) => bareQueueSend(name, message, codec),
-    decodeQueueSend: (body) => {
-      const { reader } = open(body);
-      const status = reader.text();
-      const response = reader.optional(() => reader.data());
-      reader.end();
-      return queueReply({ status, ...(response !== undefined && { response: codec.decode(response) }) });
-    },
-    decodeError: (body) => bareError(body, codec),
+    decodeQueueSend: (body) =>
+      read(body, (reader) => {
+        const status = reader.text();
+        const response = reader.optional(() => [codec.decode(reader.data())]);
+        return queueReply(response === undefined ? { status } : { status, response: response[0] });
+      }),
+    decodeError: (body) => read(body, (reader, version) => readError(reader, version, codec)),
   };
-}
-
-function bareQueueSend(name: string, message: QueueSendBody, codec: Codec): Uint8Array {
-  const out = new BareWriter().u16(BARE_VERSION).data(codec.encode(message.body, "body"));
-  out.optional(name, (text) => out.text(text));
-  out.optional(message.wait, (wait) => out.byte(wait ? 1 : 0));
-  out.optional(message.timeout, (ms) => out.u64(BigInt(Math.trunc(ms))));
-  return out.finish();
-}
-
-function bareError(body: Uint8Array, codec: Codec): ActorErrorLike {
-  const { reader, version } = open(body);
-  const error = bareErrorFields(reader, codec).finish(version);
-  reader.end();
-  return error;
-}
-
-/** The fields of an error up to its metadata; `finish` reads the actor behind whatever follows. */
-function bareErrorFields(reader: BareReader, codec: Codec): { finish(version: number): ActorErrorLike } {
-  const error: Record<string, unknown> = { group: reader.text(), code: reader.text(), message: reader.text() };
-  const metadata = reader.optional(() => reader.data());
-  if (metadata !== undefined) error.metadata = codec.decode(metadata);
-  return {
-    finish(version) {
-      if (version >= ACTOR_SINCE) error.actor = reader.optional(() => bareSpecifier(reader));
-      return errorBody(error);
-    },
-  };
-}
-
-function bareSpecifier(reader: BareReader): Record<string, unknown> {
-  const actorId = reader.text();
-  const generation = reader.uint();
-  const key = reader.optional(() => reader.text());
-  return { actorId, generation, ...(key !== undefined && { key }) };
-}
-
-function open(body: Uint8Array): { reader: BareReader; version: number } {
-  const reader = new BareReader(body);
-  const version = reader.u16();
-  if (version < 1 || version > BARE_VERSION) throw malformed(`protocol version ${version}`);
-  return { reader, version };
 }
 
 function bareMessages(codec: Codec): MessageFormat {
-  const message = (tag: number) => new BareWriter().u16(BARE_VERSION).byte(tag);
   return {
-    action: (id, name, args) => message(0).uint(id).text(name).data(codec.encode(args, "args")).finish(),
-    subscription: (event, subscribe) =>
-      message(1)
-        .text(event)
-        .byte(subscribe ? 1 : 0)
-        .finish(),
-    read: (bytes) => {
-      const { reader, version } = open(bytesOf(bytes));
-      const read = readBare(reader, version, codec);
-      reader.end();
-      return read;
-    },
+    action: (id, name, args) => message().byte(0).uint(id).text(name).data(codec.encode(args, "args")).finish(),
+    subscription: (event, subscribe) => message().byte(1).text(event).byte(Number(subscribe)).finish(),
+    read: (bytes) => read(bytesOf(bytes), (reader, version) => readMessage(reader, version, codec)),
   };
 }
 
-function readBare(reader: BareReader, version: number, codec: Codec): ServerMessage {
+function message(): BareWriter {
+  return new BareWriter().u16(BARE_VERSION);
+}
+
+/** Reads a message of any version, whole. */
+function read<T>(body: Uint8Array, fields: (reader: BareReader, version: number) => T): T {
+  const reader = new BareReader(body);
+  const version = reader.u16();
+  if (version < 1 || version > BARE_VERSION) throw malformed(`protocol version ${version}`);
+  const value = fields(reader, version);
+  reader.end();
+  return value;
+}
+
+function readMessage(reader: BareReader, version: number, codec: Codec): ServerMessage {
   const tag = reader.byte();
   switch (tag) {
     case 0: {
@@ -117,9 +76,11 @@ function readBare(reader: BareReader, version: number, codec: Codec): ServerMess
       return init;
     }
     case 1: {
-      const fields = bareErrorFields(reader, codec);
-      const actionId = reader.optional(() => reader.uint());
-      return { kind: "error", error: fields.finish(version), actionId };
+      let actionId: number | undefined;
+      const error = readError(reader, version, codec, () => {
+        actionId = reader.optional(() => reader.uint());
+      });
+      return { kind: "error", error, actionId };
     }
     case 2:
       return { kind: "answer", id: reader.uint(), output: codec.decode(reader.data()) };
@@ -128,4 +89,22 @@ function readBare(reader: BareReader, version: number, codec: Codec): ServerMess
     default:
       throw malformed(`a message with tag ${tag}`);
   }
+}
+
+/** `middle` reads what stands between the metadata of an error and the actor. */
+function readError(reader: BareReader, version: number, codec: Codec, middle?: () => void): ActorErrorLike {
+  const error = {
+    group: reader.text(),
+    code: reader.text(),
+    message: reader.text(),
+    metadata: reader.optional(() => codec.decode(reader.data())),
+  };
+  middle?.();
+  const actor = version < ACTOR_SINCE ? undefined : reader.optional(() => readSpecifier(reader));
+  return errorBody({ ...error, actor });
+}
+
+function readSpecifier(reader: BareReader): object {
+  const specifier = { actorId: reader.text(), generation: reader.uint() };
+  return assignDefined(specifier, { key: reader.optional(() => reader.text()) });
 }

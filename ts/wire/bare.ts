@@ -1,46 +1,42 @@
 /** Reading and writing BARE, as far as the client protocol uses it. */
+
+import { utf8Text } from "../codec/utf8";
+import { concat } from "../common/bytes";
 import { malformed } from "../errors/malformed";
 
 const utf8 = new TextEncoder();
-const utf8Decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 export class BareWriter {
   readonly #parts: Uint8Array[] = [];
 
+  bytes(...bytes: number[]): this {
+    return this.#part(Uint8Array.from(bytes));
+  }
+
   byte(value: number): this {
-    this.#parts.push(Uint8Array.of(value));
-    return this;
+    return this.bytes(value);
   }
 
   u16(value: number): this {
-    this.#parts.push(Uint8Array.of(value & 0xff, value >> 8));
-    return this;
+    return this.bytes(value & 0xff, value >> 8);
   }
 
   u64(value: bigint): this {
-    const bytes = new Uint8Array(8);
-    new DataView(bytes.buffer).setBigUint64(0, value, true);
-    this.#parts.push(bytes);
-    return this;
+    const view = new DataView(new ArrayBuffer(8));
+    view.setBigUint64(0, value, true);
+    return this.#part(new Uint8Array(view.buffer));
   }
 
   /** LEB128, for lengths and small numbers. */
   uint(value: number): this {
     const bytes: number[] = [];
     let rest = value;
-    while (rest >= 0x80) {
-      bytes.push((rest % 0x80) | 0x80);
-      rest = Math.floor(rest / 0x80);
-    }
-    bytes.push(rest);
-    this.#parts.push(Uint8Array.from(bytes));
-    return this;
+    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+    return this.bytes(...bytes, rest);
   }
 
   data(bytes: Uint8Array): this {
-    this.uint(bytes.length);
-    this.#parts.push(bytes);
-    return this;
+    return this.uint(bytes.length).#part(bytes);
   }
 
   text(value: string): this {
@@ -54,13 +50,12 @@ export class BareWriter {
   }
 
   finish(): Uint8Array {
-    const whole = new Uint8Array(this.#parts.reduce((sum, part) => sum + part.length, 0));
-    let at = 0;
-    for (const part of this.#parts) {
-      whole.set(part, at);
-      at += part.length;
-    }
-    return whole;
+    return concat(this.#parts);
+  }
+
+  #part(bytes: Uint8Array): this {
+    this.#parts.push(bytes);
+    return this;
   }
 }
 
@@ -106,11 +101,7 @@ export class BareReader {
   }
 
   text(): string {
-    try {
-      return utf8Decoder.decode(this.data());
-    } catch (error) {
-      throw error instanceof TypeError ? malformed("text that is not UTF-8") : error;
-    }
+    return utf8Text(this.data());
   }
 
   optional<T>(read: () => T): T | undefined {

@@ -8,16 +8,18 @@
  *
  * Holds no codec, so that a page loads the one it uses and no other.
  */
+import { assignDefined } from "../common/object";
 import { type ActorErrorLike, isErrorLike, isSpecifier } from "../errors/actor-error";
 import { malformed } from "../errors/malformed";
 
 export type Encoding = "bare" | "cbor" | "json";
 
-export interface QueueSendBody {
+export interface QueueSend {
+  name: string;
   body: unknown;
   wait: boolean;
   /** Milliseconds; absent waits as long as the host allows. */
-  timeout?: number;
+  timeout?: number | undefined;
 }
 
 export interface QueueSendReply {
@@ -30,7 +32,7 @@ export interface WireFormat {
   readonly contentType: string;
   encodeAction(args: readonly unknown[]): Uint8Array;
   decodeAction(body: Uint8Array): unknown;
-  encodeQueueSend(name: string, message: QueueSendBody): Uint8Array;
+  encodeQueueSend(message: QueueSend): Uint8Array;
   decodeQueueSend(body: Uint8Array): QueueSendReply;
   decodeError(body: Uint8Array): ActorErrorLike;
 }
@@ -58,20 +60,18 @@ export interface Formats {
 }
 
 export function queueReply(reply: Record<string, unknown>): QueueSendReply {
-  if (typeof reply.status !== "string") throw malformed("a reply without status");
-  return { status: reply.status, ...("response" in reply && { response: reply.response }) };
+  const { status, response } = reply;
+  if (typeof status !== "string") throw malformed("a reply without status");
+  return "response" in reply ? { status, response } : { status };
 }
 
-export function errorBody(body: Record<string, unknown>): ActorErrorLike {
+export function errorBody(body: unknown): ActorErrorLike {
   if (!isErrorLike(body)) throw malformed("an error without group, code and message");
   const { group, code, message, metadata, actor } = body;
-  return {
-    group,
-    code,
-    message,
-    ...(metadata !== undefined && { metadata }),
-    ...(isSpecifier(actor) && { actor: { ...actor, generation: Number(actor.generation) } }),
-  };
+  return assignDefined<ActorErrorLike>(
+    { group, code, message },
+    { metadata, actor: isSpecifier(actor) ? { ...actor, generation: Number(actor.generation) } : undefined },
+  );
 }
 
 export function argumentList(value: unknown): unknown[] {

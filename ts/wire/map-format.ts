@@ -1,4 +1,5 @@
 /** The client protocol as objects, in whatever writes objects: JSON and CBOR. */
+import { isObject } from "../common/object";
 import { malformed } from "../errors/malformed";
 import {
   argumentList,
@@ -16,24 +17,19 @@ export function mapBodies(
   encode: (value: unknown, root?: string) => Uint8Array,
   decode: (bytes: Uint8Array) => unknown,
 ): WireFormat {
-  const object = (bytes: Uint8Array): Record<string, unknown> => {
-    const value = decode(bytes);
-    if (typeof value !== "object" || value === null) throw malformed("a body that is no object");
-    return value as Record<string, unknown>;
-  };
   return {
     encoding,
     contentType,
     encodeAction: (args) => encode({ args }, "call"),
     decodeAction: (body) => {
-      const reply = object(body);
+      const reply = record(decode(body));
       if (!("output" in reply)) throw malformed("a reply without output");
       return reply.output;
     },
-    encodeQueueSend: (name, { body, wait, timeout }) =>
+    encodeQueueSend: ({ name, body, wait, timeout }) =>
       encode({ body, name, wait, ...(timeout !== undefined && { timeout }) }, "message"),
-    decodeQueueSend: (body) => queueReply(object(body)),
-    decodeError: (body) => errorBody(object(body)),
+    decodeQueueSend: (body) => queueReply(record(decode(body))),
+    decodeError: (body) => errorBody(decode(body)),
   };
 }
 
@@ -45,15 +41,20 @@ export function mapMessages<M extends Uint8Array | string>(
   return {
     action: (id, name, args) => message("ActionRequest", { id, name, args }),
     subscription: (eventName, subscribe) => message("SubscriptionRequest", { eventName, subscribe }),
-    read: (bytes) => readMap(record(record(decode(bytes)).body)),
+    read: (bytes) => readMessage(record(record(decode(bytes)).body)),
   };
 }
 
-function readMap({ tag, val }: Record<string, unknown>): ServerMessage {
+function readMessage({ tag, val }: Record<string, unknown>): ServerMessage {
   const fields = record(val);
+  const text = (name: string) => {
+    const value = fields[name];
+    if (typeof value !== "string") throw malformed(`a message without ${name}`);
+    return value;
+  };
   switch (tag) {
     case "Init":
-      return { kind: "init", actorId: text(fields.actorId), connectionId: text(fields.connectionId) };
+      return { kind: "init", actorId: text("actorId"), connectionId: text("connectionId") };
     case "Error":
       return {
         kind: "error",
@@ -63,19 +64,14 @@ function readMap({ tag, val }: Record<string, unknown>): ServerMessage {
     case "ActionResponse":
       return { kind: "answer", id: integer(fields.id), output: fields.output };
     case "Event":
-      return { kind: "event", name: text(fields.name), args: argumentList(fields.args) };
+      return { kind: "event", name: text("name"), args: argumentList(fields.args) };
     default:
       throw malformed(`a message with tag ${String(tag)}`);
   }
 }
 
 function record(value: unknown): Record<string, unknown> {
-  if (typeof value !== "object" || value === null) throw malformed("a message that is no object");
-  return value as Record<string, unknown>;
-}
-
-function text(value: unknown): string {
-  if (typeof value !== "string") throw malformed("a message without a text it needs");
+  if (!isObject(value)) throw malformed("a message that is no object");
   return value;
 }
 

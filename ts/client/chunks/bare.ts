@@ -1,3 +1,4 @@
+import "../create";
 import { jsCodec } from "../../codec/index";
 import { bareFormats } from "../../wire/bare-format";
 

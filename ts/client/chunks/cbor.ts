@@ -1,3 +1,4 @@
+import "../create";
 import { jsCodec } from "../../codec/index";
 import { cborFormats } from "../../wire/cbor-format";
 

@@ -1,1 +1,3 @@
+import "../create";
+
 export { jsonFormats as formats } from "../../wire/json-format";

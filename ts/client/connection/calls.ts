@@ -14,82 +14,57 @@ const WAITING_MAX = 1_000;
 export interface Call {
   readonly name: string;
   readonly args: readonly unknown[];
-  settle(outcome: { output: unknown } | { error: unknown }): void;
+  settle(outcome: Outcome): void;
 }
 
+export type Outcome = { readonly output: unknown } | { readonly error: unknown };
+
 export class Calls {
+  readonly #waiting = new Map<number, Call>();
   readonly #sent = new Map<number, Call>();
-  #waiting: Call[] = [];
   #nextId = 0;
 
   /** Makes a call and returns its result. `changed` runs if it has to be sent. */
   make(name: string, args: readonly unknown[], signal: AbortSignal | undefined, changed: () => void): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (signal?.aborted === true) return reject(signal.reason);
-      if (this.#waiting.length >= WAITING_MAX) return reject(tooManyCalls(WAITING_MAX));
-      const onAbort = () => {
-        this.#forget(call);
-        call.settle({ error: signal?.reason });
+      if (signal?.aborted) return reject(signal.reason);
+      if (this.#waiting.size >= WAITING_MAX) return reject(tooManyCalls(WAITING_MAX));
+      const id = this.#nextId++;
+      const settle = (outcome: Outcome) => {
+        this.#waiting.delete(id);
+        this.#sent.delete(id);
+        signal?.removeEventListener("abort", onAbort);
+        if ("error" in outcome) reject(outcome.error);
+        else resolve(outcome.output);
       };
-      const call: Call = {
-        name,
-        args,
-        settle(outcome) {
-          signal?.removeEventListener("abort", onAbort);
-          if ("error" in outcome) reject(outcome.error);
-          else resolve(outcome.output);
-        },
-      };
-      signal?.addEventListener("abort", onAbort, { once: true });
-      this.#waiting.push(call);
+      const onAbort = () => settle({ error: signal?.reason });
+      signal?.addEventListener("abort", onAbort);
+      this.#waiting.set(id, { name, args, settle });
       changed();
     });
   }
 
   /** Sends what waits. A call that cannot be encoded fails alone. */
   flush(send: (id: number, call: Call) => void): void {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const call of waiting) {
-      const id = this.#nextId++;
+    for (const [id, call] of this.#waiting) {
+      this.#waiting.delete(id);
+      this.#sent.set(id, call);
       try {
         send(id, call);
-        this.#sent.set(id, call);
       } catch (error) {
         call.settle({ error });
       }
     }
   }
 
-  /** Settles a call that was sent; false if nobody waits for it. */
-  answer(id: number, outcome: { output: unknown } | { error: unknown }): boolean {
-    const call = this.#sent.get(id);
-    this.#sent.delete(id);
-    call?.settle(outcome);
-    return call !== undefined || id < this.#nextId;
+  /** Settles a call that was sent; false if nobody ever made it. An answer that comes too late is no error. */
+  answer(id: number, outcome: Outcome): boolean {
+    this.#sent.get(id)?.settle(outcome);
+    return id < this.#nextId;
   }
 
-  /** Rejects what was sent: its socket is gone. */
-  rejectSent(error: ActorError): void {
-    const sent = [...this.#sent.values()];
-    this.#sent.clear();
-    for (const call of sent) call.settle({ error });
-  }
-
-  /** Rejects everything: there will be no other socket. */
-  rejectAll(error: ActorError): void {
-    this.rejectSent(error);
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    for (const call of waiting) call.settle({ error });
-  }
-
-  get pending(): number {
-    return this.#sent.size + this.#waiting.length;
-  }
-
-  #forget(call: Call): void {
-    this.#waiting = this.#waiting.filter((other) => other !== call);
-    for (const [id, other] of this.#sent) if (other === call) this.#sent.delete(id);
+  /** Rejects what was sent, for its socket is gone, and with `all` what waits: there will be no other. */
+  reject(error: ActorError, all = false): void {
+    for (const call of [...this.#sent.values(), ...(all ? this.#waiting.values() : [])]) call.settle({ error });
   }
 }

@@ -6,13 +6,13 @@
  * no) or `dispose`; then everything that waits is rejected, and so is whatever is
  * asked of it later.
  */
-import { ActorError, type ActorErrorLike } from "../../errors/actor-error";
-import { connectionDisposed, connectionLost, invalidMessage } from "../../errors/raised";
+import { ActorError } from "../../errors/actor-error";
+import { connectionDisposed, connectionLost, invalidMessage, remoteError } from "../../errors/raised";
 import type { MessageFormat, ServerMessage } from "../../wire/format";
 import type { ClientSocket } from "../socket";
 import type { ActorConnStatus } from "../types";
 import { Backoff } from "./backoff";
-import { Calls } from "./calls";
+import { Calls, type Outcome } from "./calls";
 import { Listeners } from "./listeners";
 
 /** A socket, and how what goes through it is written. */
@@ -39,18 +39,16 @@ type ConnectionEvent = "open" | "close" | "error" | "status";
 
 export class Connection {
   readonly #parts: ConnectionParts;
-  readonly #events = new Listeners();
+  readonly #events = new Listeners((event, subscribe) => this.#subscribe(event, subscribe));
   readonly #own = new Listeners();
   readonly #calls = new Calls();
   readonly #backoff = new Backoff();
   readonly ready: Promise<void>;
   #settleReady!: (error?: unknown) => void;
   #status: ActorConnStatus = "idle";
-  #socket: ClientSocket | undefined;
-  /** Known before there is a socket. */
-  #format!: MessageFormat;
+  #opening: Opening | undefined;
   /** Set while messages may be sent: from Init to the end of the socket. */
-  #live = false;
+  #live: Opening | undefined;
   #openedAt = 0;
   /** Why the actor said no, until the close that follows. */
   #rejection: ActorError | undefined;
@@ -62,13 +60,14 @@ export class Connection {
 
   constructor(parts: ConnectionParts) {
     this.#parts = parts;
+    const { signal } = parts;
     this.ready = new Promise((resolve, reject) => {
-      this.#settleReady = (error) => (error === undefined ? resolve() : reject(error));
+      this.#settleReady = (error) => (error ? reject(error) : resolve());
     });
     // Nobody has to wait for it.
-    this.ready.catch(() => undefined);
-    parts.signal?.addEventListener("abort", this.#onAbort, { once: true });
-    if (parts.signal?.aborted === true) this.#onAbort();
+    this.ready.catch(() => {});
+    signal?.addEventListener("abort", this.#onAbort);
+    if (signal?.aborted) this.#onAbort();
     else void this.#connect();
   }
 
@@ -77,145 +76,137 @@ export class Connection {
   }
 
   async action(name: string, args: readonly unknown[], signal?: AbortSignal): Promise<unknown> {
-    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#ended) throw this.#ended;
     return this.#calls.make(name, args, signal, () => this.#flush());
   }
 
   on(event: string, listener: (...args: never[]) => void, once = false): () => void {
-    return this.#events.add(event, listener, once, (subscribe) => this.#subscribe(event, subscribe));
+    return this.#events.add(event, listener, once);
   }
 
   onOwn(event: ConnectionEvent, listener: (...args: never[]) => void): () => void {
-    return this.#own.add(event, listener, false);
+    return this.#own.add(event, listener);
   }
 
   /** Says goodbye and ends; resolves when the socket is closed. */
   async dispose(): Promise<void> {
-    const socket = this.#socket;
-    if (socket === undefined || socket.readyState === 3) return this.#end(connectionDisposed());
-    const gone = new Promise<void>((resolve) => {
+    const socket = this.#opening?.socket;
+    this.#end(connectionDisposed());
+    if (!socket || socket.readyState === 3) return;
+    await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, GOODBYE_MS);
       this.#onSocketGone = () => {
         clearTimeout(timer);
         resolve();
       };
+      sayGoodbye(socket);
     });
-    this.#end(connectionDisposed());
-    socket.close(1000, "Disposed");
-    await gone;
   }
 
   #onAbort = (): void => {
     this.#end(connectionDisposed(this.#parts.signal?.reason));
-    this.#socket?.close(1000, "Disposed");
+    if (this.#opening) sayGoodbye(this.#opening.socket);
   };
 
   async #connect(): Promise<void> {
     this.#setStatus("connecting");
-    let opening: Opening;
     try {
-      opening = await this.#parts.open();
+      const opening = await this.#parts.open();
+      if (!this.#ended) return this.#listen(opening);
+      silence(opening.socket);
+      sayGoodbye(opening.socket);
     } catch (error) {
       if (error instanceof ActorError && !error.retryable) this.#end(error);
       else this.#reconnectLater();
-      return;
     }
-    const { socket } = opening;
-    if (this.#ended !== undefined) {
-      silence(socket);
-      return socket.close(1000, "Disposed");
-    }
-    this.#socket = socket;
-    this.#format = opening.format;
-    socket.binaryType = "arraybuffer";
-    socket.onmessage = ({ data }) => this.#receive(socket, data);
-    // Some platforms report a refused handshake as an error and never close.
-    socket.onerror = () => {
-      if (socket.readyState !== 1) this.#lost(socket, 1006, "");
-    };
-    socket.onclose = ({ code, reason }) => this.#lost(socket, code, reason);
   }
 
-  #receive(socket: ClientSocket, data: unknown): void {
-    if (socket !== this.#socket || this.#ended !== undefined) return;
+  #listen(opening: Opening): void {
+    const { socket } = opening;
+    this.#opening = opening;
+    socket.binaryType = "arraybuffer";
+    socket.onmessage = ({ data }) => this.#receive(opening, data);
+    // Some platforms report a refused handshake as an error and never close.
+    socket.onerror = () => socket.readyState !== 1 && this.#lost(opening, 1006, "");
+    socket.onclose = ({ code, reason }) => this.#lost(opening, code, reason);
+  }
+
+  #receive(opening: Opening, data: unknown): void {
+    if (opening !== this.#opening || this.#ended) return;
     let message: ServerMessage;
     try {
-      message = this.#format.read(typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer));
+      message = opening.format.read(typeof data === "string" ? data : new Uint8Array(data as ArrayBuffer));
     } catch (error) {
       this.#emitError(invalidMessage(error));
-      socket.close(1000, "client.invalid_response");
-      return;
+      return opening.socket.close(1000, "client.invalid_response");
     }
     switch (message.kind) {
       case "init":
-        return this.#opened(message.actorId, message.connectionId);
+        return this.#opened(opening, message);
       case "event":
-        if (this.#events.emit(message.name, message.args)) this.#subscribe(message.name, false);
-        return;
+        return this.#events.emit(message.name, message.args);
       case "answer":
-        this.#answered(message.id, { output: message.output });
-        return;
+        return this.#answered(message.id, message);
       case "error":
         return this.#refused(message);
     }
   }
 
-  #opened(actorId: string, connectionId: string): void {
+  #opened(opening: Opening, { actorId, connectionId }: ServerMessage & { kind: "init" }): void {
     this.actorId = actorId;
     this.connectionId = connectionId;
-    this.#live = true;
+    this.#live = opening;
     this.#openedAt = Date.now();
     for (const event of this.#events.names()) this.#subscribe(event, true);
     this.#flush();
     this.#settleReady();
     this.#setStatus("connected");
-    this.#own.emit("open", []);
+    this.#own.emit("open");
   }
 
-  #answered(id: number, outcome: { output: unknown } | { error: unknown }): void {
-    if (!this.#calls.answer(id, outcome)) this.#emitError(invalidMessage(new Error(`nobody asked for ${id}`)));
+  #answered(id: number, outcome: Outcome): void {
+    if (!this.#calls.answer(id, outcome)) this.#emitError(invalidMessage(`nobody asked for ${id}`));
   }
 
   #refused({ error, actionId }: ServerMessage & { kind: "error" }): void {
-    const failure = actorError(error);
-    if (actionId !== undefined) return this.#answered(actionId, { error: failure });
-    if (this.#live) this.#emitError(failure);
+    const failure = remoteError(error);
+    if (actionId !== undefined) this.#answered(actionId, { error: failure });
+    else if (this.#live) this.#emitError(failure);
     // Before Init: the reason of the close that follows.
     else this.#rejection = failure;
   }
 
-  #lost(socket: ClientSocket, code: number, reason: string): void {
-    if (socket !== this.#socket) return;
-    silence(socket);
+  #lost(opening: Opening, code: number, reason: string): void {
+    if (opening !== this.#opening) return;
+    silence(opening.socket);
     const wasLive = this.#live;
-    this.#socket = undefined;
-    this.#live = false;
+    this.#opening = this.#live = undefined;
     this.#onSocketGone?.();
-    if (this.#ended !== undefined) return;
+    if (this.#ended) return;
     const told = this.#rejection ?? reasonError(reason);
     this.#rejection = undefined;
-    this.#calls.rejectSent(connectionLost(code, reason, told));
-    if (told !== undefined && (wasLive || !told.retryable)) this.#emitError(told);
-    if (wasLive) this.#own.emit("close", []);
-    if (!wasLive && told !== undefined && !told.retryable) return this.#end(told);
+    this.#calls.reject(connectionLost(code, reason, told));
+    const isFinal = told && !told.retryable;
+    if (told && (wasLive || isFinal)) this.#emitError(told);
+    if (wasLive) this.#own.emit("close");
+    else if (isFinal) return this.#end(told);
     if (wasLive && Date.now() - this.#openedAt >= STABLE_MS) this.#backoff.reset();
     this.#reconnectLater();
   }
 
   #reconnectLater(): void {
-    if (this.#ended !== undefined) return;
+    if (this.#ended) return;
     this.#setStatus("disconnected");
     this.#timer = setTimeout(() => void this.#connect(), this.#backoff.next());
   }
 
   #subscribe(event: string, subscribe: boolean): void {
-    if (this.#live) this.#socket?.send(this.#format.subscription(event, subscribe));
+    this.#live?.socket.send(this.#live.format.subscription(event, subscribe));
   }
 
   #flush(): void {
-    const socket = this.#socket;
-    if (!this.#live || socket === undefined) return;
-    this.#calls.flush((id, { name, args }) => socket.send(this.#format.action(id, name, args)));
+    const live = this.#live;
+    if (live) this.#calls.flush((id, { name, args }) => live.socket.send(live.format.action(id, name, args)));
   }
 
   #emitError(error: ActorError): void {
@@ -230,41 +221,34 @@ export class Connection {
 
   /** Ends the connection for good. */
   #end(error: ActorError): void {
-    if (this.#ended !== undefined) return;
+    if (this.#ended) return;
     this.#ended = error;
     clearTimeout(this.#timer);
     this.#parts.signal?.removeEventListener("abort", this.#onAbort);
     const wasLive = this.#live;
-    this.#live = false;
-    this.#calls.rejectAll(error);
+    this.#live = undefined;
+    this.#calls.reject(error, true);
     this.#settleReady(error);
     this.#setStatus("idle");
-    if (wasLive) this.#own.emit("close", []);
+    if (wasLive) this.#own.emit("close");
     this.#parts.onEnd?.();
   }
+}
+
+function sayGoodbye(socket: ClientSocket): void {
+  socket.close(1000, "Disposed");
 }
 
 function silence(socket: ClientSocket): void {
   socket.onmessage = null;
   socket.onclose = null;
   // An unheard error of a socket must not count as unhandled.
-  socket.onerror = () => undefined;
-}
-
-export function actorError({ group, code, message, metadata, actor }: ActorErrorLike, rayId?: string): ActorError {
-  return new ActorError(group, code, message, {
-    public: true,
-    ...(metadata !== undefined && { metadata }),
-    ...(actor !== undefined && { actor }),
-    ...(rayId !== undefined && { rayId }),
-  });
+  socket.onerror = () => {};
 }
 
 /** The error that a close reason names: `group.code`, or `group.code#ray`. */
-export function reasonError(reason: string): ActorError | undefined {
-  const match = /^([^.#]+)\.([^.#]+)(?:\.[^#]*)?(?:#(.*))?$/.exec(reason);
-  if (match === null) return undefined;
-  const [, group = "", code = "", rayId] = match;
-  const message = `The connection was closed: ${group}/${code}`;
-  return actorError({ group, code, message }, rayId);
+function reasonError(reason: string): ActorError | undefined {
+  const [, group, code, rayId] = /^([^.#]+)\.([^.#]+)(?:\.[^#]*)?(?:#(.*))?$/.exec(reason) ?? [];
+  if (!group || !code) return undefined;
+  return remoteError({ group, code, message: `The connection was closed: ${group}/${code}` }, { rayId });
 }

@@ -5,52 +5,51 @@ type Listener = (...args: never[]) => void;
 /** Listeners by name; removing one while it is called is fine. */
 export class Listeners {
   readonly #byName = new Map<string, Set<{ call: Listener; once: boolean }>>();
+  readonly #changed: (name: string, subscribed: boolean) => void;
 
   /** `changed` hears of a name's first listener and of the loss of its last. */
-  add(name: string, call: Listener, once: boolean, changed: (subscribed: boolean) => void = () => {}): () => void {
+  constructor(changed: (name: string, subscribed: boolean) => void = () => {}) {
+    this.#changed = changed;
+  }
+
+  add(name: string, call: Listener, once = false): () => void {
     const entry = { call, once };
     const entries = this.#byName.get(name) ?? new Set();
-    this.#byName.set(name, entries);
-    entries.add(entry);
-    if (entries.size === 1) changed(true);
+    this.#byName.set(name, entries.add(entry));
+    if (entries.size === 1) this.#changed(name, true);
     return () => {
-      if (entries.delete(entry) && entries.size === 0 && this.#byName.get(name) === entries) {
-        this.#byName.delete(name);
-        changed(false);
-      }
+      if (entries.delete(entry)) this.#tidy(name);
     };
   }
 
-  names(): string[] {
-    return [...this.#byName.keys()];
+  names(): Iterable<string> {
+    return this.#byName.keys();
   }
 
   /**
    * Calls the listeners of a name in the order they came. What one of them throws
-   * concerns neither the others nor the connection. Returns whether the last of
-   * them was used up.
+   * concerns neither the others nor the connection.
    */
-  emit(name: string, args: readonly unknown[]): boolean {
-    const entries = this.#byName.get(name);
-    if (entries === undefined) return false;
+  emit(name: string, args: readonly unknown[] = []): void {
+    const entries = this.#byName.get(name) ?? new Set();
     for (const entry of [...entries]) {
       if (!entries.has(entry)) continue;
       if (entry.once) entries.delete(entry);
       try {
         entry.call(...(args as never[]));
       } catch (error) {
-        report(error);
+        // As the platform reports what an event listener threw.
+        ((globalThis as { reportError?: (error: unknown) => void }).reportError ?? console.error)(error);
       }
     }
-    if (entries.size > 0 || this.#byName.get(name) !== entries) return false;
-    this.#byName.delete(name);
-    return true;
+    // Only now: a listener for one event may have asked for the next one, too.
+    this.#tidy(name);
   }
-}
 
-/** As the platform reports what an event listener threw. */
-function report(error: unknown): void {
-  const platform = globalThis as { reportError?: (error: unknown) => void };
-  if (platform.reportError !== undefined) platform.reportError(error);
-  else console.error(error);
+  #tidy(name: string): void {
+    if (this.#byName.get(name)?.size === 0) {
+      this.#byName.delete(name);
+      this.#changed(name, false);
+    }
+  }
 }

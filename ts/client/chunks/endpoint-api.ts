@@ -1,0 +1,3 @@
+import "../create";
+
+export * from "../endpoint-api";

@@ -48,13 +48,14 @@ describe("what a page loads of the client", () => {
     bundle = await bundleBrowserClient({ write: false });
   });
 
-  // Bytes. What docs/connections.md says, in kilobytes of 1,000; raise one only for what is worth it to every page.
+  // Bytes. What docs/connections.md says, in kilobytes of 1,000; raise one only for what is worth it
+  // to every page. Those with gzip leave room for other versions of zlib.
   test.each([
-    ["itself", ["browser"], 18_400, 7_500],
-    ["with its default encoding", ["bare"], 32_950, 12_850],
-    ["with CBOR", ["cbor"], 31_600, 12_400],
-    ["with JSON", ["json"], 25_200, 10_000],
-    ["with everything there is", [], 38_700, 14_650],
+    ["itself", ["browser"], 18_400, 7_700],
+    ["with its default encoding", ["bare"], 32_950, 13_100],
+    ["with CBOR", ["cbor"], 31_600, 12_700],
+    ["with JSON", ["json"], 25_200, 10_300],
+    ["with everything there is", [], 38_700, 15_000],
   ])("is small: the client %s", (_, used, minified, gzipped) => {
     const text = loaded(bundle, ...used);
     expect(Buffer.byteLength(text), "minified").toBeLessThanOrEqual(minified);

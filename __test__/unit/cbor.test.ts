@@ -19,6 +19,8 @@ describe("a value that is encoded and decoded", () => {
     expect(known).toBeInstanceOf(RangeError);
     expect(known?.message).toBe("too far");
     expect([own?.name, own?.message]).toEqual(["CustomError", "mine"]);
+    const odd = Object.assign(new Error("mine"), { name: "$Error" });
+    expect(decodeCbor(encodeCbor(odd))).toMatchObject({ name: "$Error", message: "mine" });
   });
 
   test("is independent of the buffer it came from", () => {
@@ -92,6 +94,9 @@ describe("decoding what others write", () => {
     ["reserved information", "1c"],
     ["an unknown simple value", "f8 20"],
     ["an unknown tag", "d9 0400 01"],
+    ["a typed array that is none: signed bytes in an order", "d8 4c 41 01"],
+    ["a typed array of half floats", "d8 50 42 0102"],
+    ["a tag that looks like a typed array's in its last 32 bits", "db 0000000100000040 41 01"],
     ["an unknown $ tag", "82 62 2478 01"],
     ["a bigint tag without an integer", "82 67 24426967496e74 61 78"],
     ["a typed array of a broken length", "d8 45 41 01"],

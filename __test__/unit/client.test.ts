@@ -1,5 +1,7 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { clientConfig } from "../../ts/client/config";
 import { createClientWith } from "../../ts/client/create";
+import { fromEnvironment } from "../../ts/client/environment";
 import { createClient } from "../../ts/client/index";
 import { partsWith } from "../../ts/client/parts";
 import { fromBase64 } from "../../ts/codec/base64";
@@ -276,6 +278,21 @@ describe("resolve and create", () => {
   });
 });
 
+describe("the names of a handle", () => {
+  test("are its methods, and actions otherwise, also where an action has a method's name inside of a group", async () => {
+    const { host, client } = setUp();
+    const handle = client.x.get("k");
+    host.answer(bareOutput(1), bareOutput(2), bareOutput(3));
+    await handle.queue("an action");
+    expect(host.last.url.pathname).toBe("/gateway/x/action/queue");
+    await handle.queue.size();
+    expect(host.last.url.pathname).toBe("/gateway/x/action/queue.size");
+    await handle.group.send.connect();
+    expect(host.last.url.pathname).toBe("/gateway/x/action/group.send.connect");
+    expect(["send" in handle, "queue" in handle, "constructor" in handle]).toEqual([true, false, false]);
+  });
+});
+
 describe("a queue send", () => {
   test("without wait resolves to nothing, with wait to the completion", async () => {
     const { host, client } = setUp();
@@ -344,6 +361,55 @@ describe("a client", () => {
     host.answer(bareOutput(1), bareOutput(2));
     expect([await client.x.get("k").read(), await client.x.get("k").read()]).toEqual([1, 2]);
     expect(loads).toBe(2);
+  });
+
+  test("loads what serves raw requests and the endpoint's API with their first use, and asks again if that failed", async () => {
+    const host = new FakeHost();
+    const whole = partsWith(jsCodec);
+    const loads = { rawHttp: 0, endpointApi: 0 };
+    const late = <T>(name: keyof typeof loads, part: T) => {
+      if (loads[name]++ === 0) throw new TypeError("Failed to fetch dynamically imported module");
+      return part;
+    };
+    const client = createClientWith({
+      ...whole,
+      rawHttp: async () => late("rawHttp", await whole.rawHttp()),
+      endpointApi: async () => late("endpointApi", await whole.endpointApi()),
+    })<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;
+    const handle = client.x.get("a,b");
+    host.answer(json({ actors: [{ actor_id: "found" }] }));
+    for (const call of [() => handle.fetch("/"), () => handle.resolve()]) {
+      await expect(call()).rejects.toMatchObject({ code: "network_error", retryable: true });
+    }
+    expect(host.requests).toEqual([]);
+    expect(await handle.resolve()).toBe("found");
+    host.answer(json({ actors: [{ actor_id: "found" }] }), new Response("hi"));
+    expect(await (await handle.fetch("/")).text()).toBe("hi");
+    expect(host.last.url.pathname).toBe("/gateway/found/request/");
+  });
+
+  test("takes from the environment what neither options nor the endpoint say", () => {
+    const fallback = fromEnvironment({
+      RIVET_ENDPOINT: "http://env-ns:env-token@env.example",
+      RIVET_NAMESPACE: "ns",
+      RIVET_TOKEN: "token",
+      RIVET_POOL: "pool",
+    });
+    const whole = { endpoint: "http://env.example", namespace: "env-ns", token: "env-token", poolName: "pool" };
+    expect(clientConfig({}, { fallback })).toMatchObject(whole);
+    const given = clientConfig({ endpoint: "http://h", token: "mine" }, { fallback });
+    expect(given).toMatchObject({ endpoint: "http://h", namespace: "ns", token: "mine" });
+    expect(fromEnvironment({ RIVET_ENGINE: "a", RIVET_ENDPOINT: "b" }).endpoint).toBe("a");
+    const none = { endpoint: "http://127.0.0.1:6420", namespace: "default", token: undefined, poolName: "default" };
+    expect(clientConfig({})).toMatchObject(none);
+  });
+
+  test("without a WebSocket, the platform's or an option, says which option is missing", async () => {
+    vi.stubGlobal("WebSocket", undefined);
+    const { webSocket: _, ...parts } = partsWith(jsCodec);
+    const client = createClientWith(parts)<any>("http://127.0.0.1:6420") as any;
+    await expect(client.x.get("k").webSocket()).rejects.toMatchObject({ metadata: { option: "WebSocket" } });
+    vi.unstubAllGlobals();
   });
 
   test("encodes arguments in the turn of the call when its encoding is here", async () => {

@@ -155,6 +155,26 @@ describe("a connection", () => {
     socket().end();
   });
 
+  it("stays subscribed for a listener that asks for the next event, too", async () => {
+    const { connection, socket } = connect();
+    const seen: unknown[] = [];
+    const next = (n: unknown) => {
+      seen.push(n);
+      if (seen.length < 3) connection.on("said", next, true);
+    };
+    connection.on("said", next, true);
+    await settle();
+    socket().init();
+    for (const n of [1, 2, 3, 4]) socket().say("Event", { name: "said", args: [n] });
+    expect(seen).toEqual([1, 2, 3]);
+    const unsubscribed = socket()
+      .of("SubscriptionRequest")
+      .filter(({ subscribe }) => subscribe === false);
+    expect(unsubscribed).toEqual([{ eventName: "said", subscribe: false }]);
+    void connection.dispose();
+    socket().end();
+  });
+
   it("subscribes with the first listener and unsubscribes with the last", async () => {
     const { connection, socket } = connect();
     await settle();

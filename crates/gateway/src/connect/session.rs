@@ -22,7 +22,7 @@ use greenroom_error::{Error, Result, code};
 use greenroom_wire::RayId;
 use greenroom_wire::client_protocol::ToServer;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio_util::sync::WaitForCancellationFutureOwned;
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::transport::ToClientWay;
 use crate::live::ActorSource;
@@ -90,6 +90,9 @@ pub(super) struct Session<'a, S, H> {
     step: Option<Work<Step>>,
     leaving: Pin<Box<WaitForCancellationFutureOwned>>,
     is_leaving: bool,
+    /// The caller's word that it wants no answer any more, which this protocol has
+    /// no message for.
+    unending: CancellationToken,
 }
 
 impl<'a, S, H> Session<'a, S, H>
@@ -118,6 +121,7 @@ where
             step: None,
             leaving: Box::pin(home.leaving().clone().cancelled_owned()),
             is_leaving: false,
+            unending: CancellationToken::new(),
         }
     }
 
@@ -227,11 +231,13 @@ where
                 let call = ActionCall {
                     name,
                     args,
+                    params: Bytes::new(),
+                    head: None,
                     incoming: Incoming {
                         ray_id: Some(self.ray_id.as_str().to_owned()),
                         ..Incoming::default()
                     },
-                    ..ActionCall::default()
+                    cancelled: self.unending.clone(),
                 };
                 let answer = actor.conn_action(&conn, call);
                 self.running.push(Box::pin(async move {

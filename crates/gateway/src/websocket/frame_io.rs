@@ -26,15 +26,20 @@ const CONTROL_BYTES_MAX: usize = 16 * 1024;
 
 pub(super) struct FrameIo<S> {
     stream: S,
+    /// What was read before the protocol began. It reads that from here, too: given
+    /// bytes to begin with, it would keep a read buffer of their size ever after,
+    /// and make a system call or two for each frame.
+    read_ahead: Bytes,
     /// The first may be written in part.
     queue: VecDeque<Bytes>,
     control_bytes: usize,
 }
 
 impl<S> FrameIo<S> {
-    pub(super) fn new(stream: S) -> Self {
+    pub(super) fn new(stream: S, read_ahead: Bytes) -> Self {
         Self {
             stream,
+            read_ahead,
             queue: VecDeque::new(),
             control_bytes: 0,
         }
@@ -100,6 +105,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for FrameIo<S> {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        if !self.read_ahead.is_empty() {
+            let length = buf.remaining().min(self.read_ahead.len());
+            buf.put_slice(&self.read_ahead.split_to(length));
+            return Poll::Ready(Ok(()));
+        }
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
@@ -138,7 +148,7 @@ mod tests {
     #[tokio::test]
     async fn f1_frames_leave_whole_and_in_order_through_a_narrow_pipe() {
         let (near, mut far) = tokio::io::duplex(7);
-        let mut io = FrameIo::new(near);
+        let mut io = FrameIo::new(near, Bytes::new());
         let mut expected = Vec::new();
         for n in 0..50u8 {
             let frame = WireFrame::new(vec![n; usize::from(n) * 200].into(), true);
@@ -160,7 +170,7 @@ mod tests {
     #[tokio::test]
     async fn pongs_that_nobody_reads_do_not_pile_up() {
         let (near, _far) = tokio::io::duplex(16);
-        let mut io = FrameIo::new(near);
+        let mut io = FrameIo::new(near, Bytes::new());
         let flood = async {
             loop {
                 io.write_all(&[0x8a, 0]).await.unwrap();

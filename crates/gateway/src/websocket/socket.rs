@@ -125,12 +125,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> ClientSocket<S> {
             .write_buffer_size(0)
             .max_message_size(Some(options.max_message_bytes))
             .max_frame_size(Some(options.max_message_bytes));
-        let stream = WebSocketStream::from_partially_read(
-            FrameIo::new(stream),
-            read_ahead.to_vec(),
-            Role::Server,
-            Some(config),
-        );
+        let io = FrameIo::new(stream, Bytes::copy_from_slice(read_ahead));
+        let stream = WebSocketStream::from_raw_socket(io, Role::Server, Some(config));
         Self {
             stream: stream.await,
             outbox,

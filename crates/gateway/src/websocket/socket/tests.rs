@@ -1,3 +1,5 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -253,4 +255,57 @@ async fn bytes_that_came_with_the_upgrade_are_read_first() {
     let (read, closed) = serve(socket).await;
     assert_eq!(read, ["hi"]);
     assert_eq!(closed.code, 1006);
+}
+
+/// A stream that counts how often it is read from.
+struct Counted(DuplexStream, Arc<AtomicUsize>);
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut tokio::io::ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        Pin::new(&mut self.0).poll_read(cx, buf)
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(cx, bytes)
+    }
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(cx)
+    }
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test]
+async fn small_messages_that_wait_together_are_read_together() {
+    const MESSAGES: usize = 400;
+    let (near, far) = tokio::io::duplex(64 * 1024);
+    let mut peer = WebSocketStream::from_raw_socket(far, Role::Client, None).await;
+    for _ in 0..MESSAGES {
+        peer.send(Message::Binary(vec![7; 80].into()))
+            .await
+            .unwrap();
+    }
+    let reads = Arc::new(AtomicUsize::new(0));
+    let outbox = Outbox::new(OutboxLimits::default());
+    let stream = Counted(near, Arc::clone(&reads));
+    let options = SocketOptions::default();
+    let mut socket = ClientSocket::new(stream, &[], outbox, options, Clock::real()).await;
+    for _ in 0..MESSAGES {
+        let event = socket.event(true).await;
+        assert!(matches!(event, SocketEvent::Message { .. }));
+    }
+    let reads = reads.load(Ordering::Relaxed);
+    assert!(reads <= MESSAGES / 10, "{reads} reads");
 }

@@ -25,6 +25,7 @@ use std::task::{Context, Poll};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use parking_lot::Mutex;
+use pin_project_lite::pin_project;
 use tokio::sync::oneshot;
 
 pub use wall::WallSleep;
@@ -176,15 +177,10 @@ impl Clock {
 
     /// Runs `future` for at most `span`; a future that is ready wins over the
     /// deadline.
-    pub async fn timeout<F: Future>(
-        &self,
-        span: Duration,
-        future: F,
-    ) -> Result<F::Output, Elapsed> {
-        tokio::select! {
-            biased;
-            output = future => Ok(output),
-            () = self.sleep(span) => Err(Elapsed),
+    pub fn timeout<F: Future>(&self, span: Duration, future: F) -> Timeout<F> {
+        Timeout {
+            future,
+            deadline: Deadline::In(self.clone(), span),
         }
     }
 }
@@ -308,6 +304,40 @@ impl Future for Sleep {
                 Poll::Ready(Ok(())) => Poll::Ready(()),
                 Poll::Ready(Err(_)) | Poll::Pending => Poll::Pending,
             },
+        }
+    }
+}
+
+pin_project! {
+    /// Future of [`Clock::timeout`]. Written out, because an `async fn` would keep
+    /// what it awaits twice, and there is one for each call of an actor.
+    pub struct Timeout<F> {
+        #[pin]
+        future: F,
+        deadline: Deadline,
+    }
+}
+
+enum Deadline {
+    /// Not looked at yet: what is ready at once needs no timer. The span counts
+    /// from the first look.
+    In(Clock, Duration),
+    Armed(Sleep),
+}
+
+impl<F: Future> Future for Timeout<F> {
+    type Output = Result<F::Output, Elapsed>;
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        let this = self.project();
+        if let Poll::Ready(output) = this.future.poll(cx) {
+            return Poll::Ready(Ok(output));
+        }
+        if let Deadline::In(clock, span) = this.deadline {
+            *this.deadline = Deadline::Armed(clock.sleep(*span));
+        }
+        match this.deadline {
+            Deadline::Armed(sleep) => Pin::new(sleep).poll(cx).map(|()| Err(Elapsed)),
+            Deadline::In(..) => Poll::Pending,
         }
     }
 }

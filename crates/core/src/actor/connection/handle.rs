@@ -162,6 +162,12 @@ impl ConnHandle {
         *self.0.transport.write() = Some(transport);
     }
 
+    /// True while there is somebody to send to. Never for the connection of a
+    /// single request.
+    pub fn has_transport(&self) -> bool {
+        self.0.transport.read().is_some()
+    }
+
     pub(super) fn take_transport(&self) -> Option<Arc<dyn ConnTransport>> {
         self.0.transport.write().take()
     }

@@ -17,7 +17,7 @@ describe("an action", () => {
     expect(await call("look", 1, "two")).toBe("ok");
     const [error, payload] = await seen.promise;
     expect(error).toBeNull();
-    expect(Object.keys(payload).sort()).toEqual(["args", "cancelToken", "conn", "ctx", "scheduledFire"]);
+    expect(Object.keys(payload).sort()).toEqual(["args", "conn", "ctx", "scheduledFire"]);
     expect(payload.ctx).toBeInstanceOf(native.ActorContext);
     expect(payload.conn).toBeInstanceOf(native.ConnHandle);
     expect(payload.cancelToken).toBeInstanceOf(native.CancellationToken);

@@ -136,4 +136,49 @@ describe("memory", () => {
     const { before, after } = JSON.parse(await run(source, "--expose-gc"));
     for (const [at, count] of after.entries()) expect(count).toBeLessThanOrEqual(before[at] + 5);
   }, 60_000);
+
+  test("keeps the handles of a connection's calls, and lets them go with the actor", async () => {
+    const source = `const { queryObjects } = require("node:v8");
+      const { once } = require("node:events");
+      const WebSocket = require("ws");
+      const handles = new WeakMap();
+      const { registry } = await host({
+        same: (_, { ctx, conn }) => {
+          const known = handles.get(conn);
+          handles.set(conn, ctx);
+          return native.encodeCbor(known === ctx);
+        },
+      });
+      const { url } = await registry.listenEmbedded({ port: 0 });
+      const query = "rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default&rvt-key=a";
+      const socket = async () => {
+        const ws = new WebSocket(url.replace("http", "ws") + "/gateway/thing/connect?" + query, ["rivet", "rivet_encoding.json"]);
+        await once(ws, "message");
+        return ws;
+      };
+      const ask = async (ws) => {
+        ws.send(JSON.stringify({ body: { tag: "ActionRequest", val: { id: 1, name: "same", args: [] } } }));
+        const [answer] = await once(ws, "message");
+        return JSON.parse(answer).body.val.output;
+      };
+      const seen = [];
+      for (let round = 0; round < 6; round++) {
+        const sockets = await Promise.all(Array.from({ length: 60 }, socket));
+        for (let call = 0; call < 2; call++) seen.push(...(await Promise.all(sockets.map(ask))));
+        for (const ws of sockets) ws.terminate();
+      }
+      await registry.evict(await registry.localResolve(target));
+      let left;
+      do {
+        global.gc();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        left = queryObjects(native.ConnHandle);
+      } while (left > 5);
+      console.log(JSON.stringify({ first: seen.slice(0, 60), again: seen.slice(60, 120), all: seen.length }));
+      await registry.shutdown();`;
+    const { first, again, all } = JSON.parse(await run(source, "--expose-gc"));
+    expect(all).toBe(720);
+    expect(new Set(first)).toEqual(new Set([false]));
+    expect(new Set(again)).toEqual(new Set([true]));
+  }, 60_000);
 });

@@ -14,7 +14,7 @@ describe("state", () => {
     const fixture = rig({ state: { list: [] as number[] }, actions: { add: (c: any) => c.state.list.push(1) } });
     await fixture.call("createState", { input: null });
     expect(await fixture.action("add")).toBe(1);
-    fixture.ctx.bag = {};
+    fixture.ctx.beginNext();
     await fixture.call("createState", { input: null });
     expect(await fixture.action("add")).toBe(1);
   });
@@ -63,7 +63,7 @@ describe("state", () => {
     const fixture = rig({ vars: { list: [] as number[] }, actions: { add: (c: any) => c.vars.list.push(1) } });
     await fixture.call("createVars");
     await fixture.action("add");
-    fixture.ctx.bag = {};
+    fixture.ctx.beginNext();
     await fixture.call("createVars");
     expect(await fixture.action("add")).toBe(1);
   });

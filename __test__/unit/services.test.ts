@@ -293,7 +293,7 @@ describe("c.schedule and c.cron", () => {
     expect(calls[0]).toEqual([5, "tick", [1n]]);
     expect(calls[5]).toEqual(["n", "* * * * *", undefined, "tick", [1], undefined]);
 
-    fixture.ctx.bag = {};
+    fixture.ctx.beginNext();
     fixture.ctx.services.schedule = {
       after: async () => {
         throw bridge("schedule", "max_schedules_exceeded");

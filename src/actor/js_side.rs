@@ -3,8 +3,10 @@
 //! Invariant: strong references are only held while the generation lives. The
 //! values refer back to it, so anything held longer would never be collected.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
+use greenroom_core::ConnHandle;
 use parking_lot::Mutex;
 
 use super::ActorShared;
@@ -25,7 +27,22 @@ struct Kept {
     plain: Option<JsRef>,
     /// Handle of invocations that carry no identity.
     anonymous: Option<JsRef>,
+    /// By connection.
+    clients: HashMap<String, ClientHandles>,
 }
+
+/// What the actions of one connection are called with. Two calls with the same ray
+/// cannot be told apart.
+struct ClientHandles {
+    ray_id: Option<String>,
+    ctx: JsRef,
+    conn: JsRef,
+}
+
+/// Connections whose handles are kept. Those of closed ones stay among them until
+/// the next time they are too many, and then all go: hardly any actor has so many,
+/// and one that has loses a little time.
+const CLIENTS_MAX: usize = 256;
 
 #[derive(Default)]
 enum Bag {
@@ -148,5 +165,44 @@ impl ActorShared {
             *slot(&mut kept) = Some(JsRef::new(scope, handle)?);
         }
         Ok(handle)
+    }
+
+    /// The handles that an action of `conn` is called with: of the context, and of
+    /// the connection.
+    pub(crate) fn client_handles<'s>(
+        self: &Arc<Self>,
+        scope: &Scope<'s>,
+        invocation: Invocation,
+        conn: ConnHandle,
+    ) -> JsResult<(Value<'s>, Value<'s>)> {
+        if let Some(known) = self.js.0.lock().clients.get(conn.id())
+            && known.ray_id.as_deref() == invocation.ray_id()
+        {
+            return Ok((known.ctx.get(scope)?, known.conn.get(scope)?));
+        }
+        let id = conn.has_transport().then(|| conn.id().to_owned());
+        let ray_id = invocation.ray_id().map(str::to_owned);
+        let ctx = self.invocation_handle(scope, invocation)?;
+        let conn = scope.native(crate::conn_handle::ConnHandle::new(Arc::clone(self), conn))?;
+        if let Some(id) = id {
+            let handles = ClientHandles {
+                ray_id,
+                ctx: JsRef::new(scope, ctx)?,
+                conn: JsRef::new(scope, conn)?,
+            };
+            self.keep_client(id, handles);
+        }
+        Ok((ctx, conn))
+    }
+
+    fn keep_client(&self, id: String, handles: ClientHandles) {
+        let mut kept = self.js.0.lock();
+        if kept.over {
+            return;
+        }
+        if kept.clients.len() >= CLIENTS_MAX {
+            kept.clients.clear();
+        }
+        kept.clients.insert(id, handles);
     }
 }

@@ -42,6 +42,10 @@ impl Invocation {
         }
     }
 
+    pub(crate) fn ray_id(&self) -> Option<&str> {
+        self.ray_id.as_deref()
+    }
+
     /// Nothing tells it from other anonymous ones.
     pub(crate) fn is_anonymous(&self) -> bool {
         self.ray_id.is_none()

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use greenroom_error::{Error, Result};
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::fault::JsResult;
 use super::inbox::Bridge;
@@ -19,7 +19,25 @@ pub(super) type Settle = Box<dyn for<'s> FnOnce(&Scope<'s>, Result<Value<'s>>)>;
 /// A callback that returned a promise.
 pub(super) struct Pending {
     pub(super) settle: Settle,
-    pub(super) token: Option<CancellationToken>,
+    pub(super) token: Option<CallToken>,
+}
+
+/// The cancellation token of a call, made when its callback asks for it. It is
+/// cancelled with the caller's, and when the call is over, however it ends.
+pub(super) struct CallToken {
+    callers: CancellationToken,
+    made: Option<DropGuard>,
+}
+
+impl CallToken {
+    pub(super) fn get(&mut self) -> CancellationToken {
+        let made = self
+            .made
+            .take()
+            .map_or_else(|| self.callers.child_token(), DropGuard::disarm);
+        self.made = Some(made.clone().drop_guard());
+        made
+    }
 }
 
 /// The number of a call under way, for the helpers that report its end.
@@ -51,11 +69,12 @@ impl Bridge {
         self.call_with_token(callback, None, begin, read)
     }
 
-    /// The same for a callback that may ask for its cancellation token.
+    /// The same for a callback that may ask for its cancellation token, which the
+    /// caller's cancels.
     pub(crate) fn call_with_token<T, B, R>(
         &self,
         callback: &'static str,
-        token: Option<CancellationToken>,
+        callers: Option<CancellationToken>,
         begin: B,
         read: R,
     ) -> Called<T>
@@ -74,6 +93,10 @@ impl Bridge {
                 let result = outcome
                     .and_then(|value| read(scope, value).map_err(|fault| scope.error_of(fault)));
                 let _ = answer.send(result);
+            });
+            let token = callers.map(|callers| CallToken {
+                callers,
+                made: None,
             });
             // Known before the call, which may ask for the token.
             scope.side.add_call(id, Pending { settle, token });

@@ -10,7 +10,7 @@ use greenroom_error::Error;
 use napi::sys;
 use tokio_util::sync::CancellationToken;
 
-use super::call::Pending;
+use super::call::{CallToken, Pending};
 use super::fault::JsResult;
 use super::prelude::Prelude;
 use super::scope::{Scope, Value};
@@ -74,7 +74,8 @@ impl Environment {
     }
 
     pub(super) fn token_of(&self, id: u64) -> Option<CancellationToken> {
-        self.calls.borrow().get(&id)?.token.clone()
+        let mut calls = self.calls.borrow_mut();
+        calls.get_mut(&id)?.token.as_mut().map(CallToken::get)
     }
 }
 

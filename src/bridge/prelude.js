@@ -25,6 +25,27 @@
     return pending;
   }
 
+  // What an action is called with. A class, because an accessor in an object literal
+  // is defined anew for each object, which takes longer than the rest of the call.
+  class ActionPayload {
+    #id;
+    #token;
+
+    constructor(id, ctx, conn, args, scheduledFire) {
+      this.#id = id;
+      this.ctx = ctx;
+      this.conn = conn;
+      this.args = args;
+      this.scheduledFire = scheduledFire;
+    }
+
+    // Most actions never look at their token, and it is costly to make.
+    get cancelToken() {
+      this.#token ??= tokenOf(this.#id);
+      return this.#token;
+    }
+  }
+
   // Async contexts of callers inside this process, by number.
   const contexts = new Map();
   let nextContext = 1;
@@ -43,18 +64,7 @@
     watch,
     invoke: (id, callback, payload) => watch(id, callback(null, payload)),
     action(id, callback, ctx, conn, args, scheduledFire, context) {
-      // Most actions never look at their token, and it is costly to make.
-      let token;
-      const payload = {
-        ctx,
-        conn,
-        args,
-        scheduledFire,
-        get cancelToken() {
-          token ??= tokenOf(id);
-          return token;
-        },
-      };
+      const payload = new ActionPayload(id, ctx, conn, args, scheduledFire);
       const resource = context === 0 ? undefined : contexts.get(context);
       return watch(
         id,

@@ -24,9 +24,6 @@ impl ActorShared {
             let message = format!("Action `{}` was not found.", call.name);
             return Err(Error::new(&code::ACTOR_ACTION_NOT_FOUND).with_message(message));
         };
-        // Cancelled when the dispatch ends, however it ends.
-        let token = call.cancelled.child_token();
-        let _cancel_at_end = token.clone().drop_guard();
         let parts = ActionParts {
             shared: Arc::clone(self),
             action: Arc::clone(action),
@@ -38,7 +35,7 @@ impl ActorShared {
         };
         let called = self.bridge().call_with_token(
             "action",
-            Some(token),
+            Some(call.cancelled.clone()),
             move |scope, id| parts.invoke(scope, id),
             |scope, value| scope.returned_bytes(value, "action"),
         );
@@ -46,7 +43,8 @@ impl ActorShared {
         if !self.callbacks.has(Hook::OnBeforeActionResponse) {
             return Ok(output);
         }
-        let replaced = self.before_response(call, output);
+        // On the heap: most actors have no such hook, and each call room for it.
+        let replaced = Box::pin(self.before_response(call, output));
         self.within_action_timeout(replaced).await
     }
 
@@ -96,23 +94,18 @@ struct ActionParts {
 
 impl ActionParts {
     fn invoke<'s>(self, scope: &Scope<'s>, id: crate::bridge::CallId) -> JsResult<Value<'s>> {
-        let conn = match self.conn {
-            Some(conn) => {
-                let shared = Arc::clone(&self.shared);
-                scope.native(crate::conn_handle::ConnHandle::new(shared, conn))?
-            }
-            None => scope.null()?,
+        let (ctx, conn) = match self.conn {
+            Some(conn) => self.shared.client_handles(scope, self.invocation, conn)?,
+            None => (
+                self.shared.invocation_handle(scope, self.invocation)?,
+                scope.null()?,
+            ),
         };
         let fire = match &self.fire {
             Some(fire) => fire_object(scope, fire)?,
             None => scope.undefined()?,
         };
-        let payload = [
-            self.shared.invocation_handle(scope, self.invocation)?,
-            conn,
-            scope.buffer(&self.args)?,
-            fire,
-        ];
+        let payload = [ctx, conn, scope.buffer(&self.args)?, fire];
         let context = self.caller.map_or(0.0, |caller| caller.number(scope));
         let called = scope.invoke_action(id, &self.action, payload, context);
         // User code has run up to its first pause, and not before: now the next

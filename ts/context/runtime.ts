@@ -22,6 +22,10 @@ import { refusing, type Snapshot, StateTransactions } from "./state-transactions
 
 const SLOT = Symbol.for("greenroom.runtime");
 
+interface Slot {
+  [SLOT]?: ActorRuntime;
+}
+
 export class ActorRuntime {
   readonly services: ActorServices;
   readonly native: NativeContext;
@@ -71,8 +75,14 @@ export class ActorRuntime {
   }
 
   /** The runtime of a handle's generation. */
-  static of(native: NativeContext, services: ActorServices): ActorRuntime {
-    const bag = native.runtimeState() as { [SLOT]?: ActorRuntime };
+  static of(native: NativeContext & Slot, services: ActorServices): ActorRuntime {
+    // On the handle too: one handle serves many calls, and need not be asked again.
+    native[SLOT] ??= ActorRuntime.#ofGeneration(native, services);
+    return native[SLOT];
+  }
+
+  static #ofGeneration(native: NativeContext, services: ActorServices): ActorRuntime {
+    const bag: Slot = native.runtimeState();
     bag[SLOT] ??= new ActorRuntime(native, services);
     return bag[SLOT];
   }

@@ -1,8 +1,10 @@
 // `npm test`: build, lint, all tests. `--compat` adds the suite of the published
 // client, `--long` makes crash and endurance tests long, `--lint` leaves the tests out.
+// `--engine` runs what needs a Rivet Engine, and nothing else.
 // Words without dashes pick checks by a part of their title.
 
 import * as checks from "./lib/checks.mjs";
+import * as engine from "./lib/engine-checks.mjs";
 import { entry } from "./lib/run.mjs";
 import { session } from "./lib/session.mjs";
 import { build } from "./lib/steps.mjs";
@@ -28,13 +30,18 @@ const COMPAT = [
   { title: "published client tests", check: checks.compatTests },
   { title: "SQL parity tests", check: checks.parityTests },
 ];
+const ENGINE = [
+  { title: "engine clippy", check: engine.clippy },
+  { title: "engine host", check: engine.rustTests },
+  { title: "programs on an engine", check: engine.nodeTests },
+  { title: "interchange with the genuine addon", check: engine.interchangeTests },
+];
 
+const usual = [...LINT, ...(words.includes("--lint") ? [] : TESTS), ...(words.includes("--compat") ? COMPAT : [])];
 const wanted = words.filter((word) => !word.startsWith("-"));
-const chosen = [
-  ...LINT,
-  ...(words.includes("--lint") ? [] : TESTS),
-  ...(words.includes("--compat") ? COMPAT : []),
-].filter(({ title }) => wanted.length === 0 || wanted.some((word) => title.includes(word)));
+const chosen = (words.includes("--engine") ? ENGINE : usual).filter(
+  ({ title }) => wanted.length === 0 || wanted.some((word) => title.includes(word)),
+);
 
 await entry(async () => {
   try {

@@ -1,43 +1,25 @@
 // An engine of a test alone, processes that join it, and clients.
 
 import assert from "node:assert/strict";
-import { fork, spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { createClient } from "greenroom";
+import { engineBinary, startEngine } from "../../compat/lib/engine.mjs";
+
+export { enginePort as freePort } from "../../compat/lib/engine.mjs";
+
+export const BINARY = engineBinary();
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
-
-export const BINARY =
-  process.env.RIVET_ENGINE_BINARY ??
-  here("../../compat/engine/node_modules/@rivetkit/engine-cli-linux-x64-musl/rivet-engine");
-assert(existsSync(BINARY), `no engine at ${BINARY}: npm install --prefix compat/engine`);
 
 export function temporaryFolder(t) {
   const path = mkdtempSync(join(tmpdir(), "greenroom-engine-"));
   t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 5 }));
   return path;
-}
-
-/** A port with two free neighbours, which an engine takes as well. */
-export async function freePort() {
-  for (;;) {
-    const first = await listening(0);
-    const { port } = first.address();
-    const others = await Promise.allSettled([listening(port + 1), listening(port + 10)]);
-    for (const { value } of [{ value: first }, ...others]) value?.close();
-    if (others.every(({ status }) => status === "fulfilled")) return port;
-  }
-}
-
-async function listening(port) {
-  const server = createServer().listen(port, "127.0.0.1");
-  await once(server, "listening");
-  return server;
 }
 
 /** Waits until something holds, for two minutes. */
@@ -53,59 +35,15 @@ export async function eventually(what, holds) {
 
 /** An engine of its own process, which can be killed and started again. */
 export async function engine(t, variables = {}) {
-  const port = await freePort();
-  const endpoint = `http://127.0.0.1:${port}`;
-  const folder = temporaryFolder(t);
-  const env = {
-    ...process.env,
-    RIVET__GUARD__HOST: "127.0.0.1",
-    RIVET__GUARD__PORT: String(port),
-    RIVET__GUARD__TCP_NODELAY: "true",
-    RIVET__API_PEER__HOST: "127.0.0.1",
-    RIVET__API_PEER__PORT: String(port + 1),
-    RIVET__METRICS__HOST: "127.0.0.1",
-    RIVET__METRICS__PORT: String(port + 10),
-    RIVET__FILE_SYSTEM__PATH: join(folder, "engine"),
-    RIVET__TELEMETRY__ENABLED: "false",
-    RIVET__RUNTIME__WORKER_CPU_MAX: "1000000000",
-    RIVET__RUNTIME__FORCE_SHUTDOWN_DURATION: "2",
-    RIVET__RUNTIME__GUARD_SHUTDOWN_DURATION: "1",
-    RIVET__RUNTIME__WORKER_SHUTDOWN_DURATION: "1",
-    ...variables,
-  };
-  // It tells others where it is, which its port alone does not say.
-  const datacenter = {
-    datacenter_label: 1,
-    is_leader: true,
-    public_url: endpoint,
-    peer_url: `http://127.0.0.1:${port + 1}`,
-  };
-  const config = join(folder, "engine.json");
-  const topology = { datacenter_label: 1, datacenters: { default: datacenter } };
-  writeFileSync(config, JSON.stringify({ topology }));
-  let child;
-  const start = async () => {
-    child = spawn(BINARY, ["--config", config, "start"], { env, stdio: "ignore" });
-    await eventually("the engine answers", () =>
-      fetch(`${endpoint}/health`).then(
-        (answer) => answer.ok,
-        () => false,
-      ),
-    );
-  };
-  const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    child.kill("SIGKILL");
-    await once(child, "exit");
-  };
-  t.after(kill);
-  await start();
-  return { endpoint, start, kill };
+  const running = await startEngine({ variables });
+  t.after(running.end);
+  return running;
 }
 
 /** A process that joins the engine at an endpoint. */
-export async function member(t, endpoint, { env = {}, args = [] } = {}) {
-  const child = fork(here("member.mjs"), args, {
+export async function member(t, endpoint, { env = {}, args = [], program = "member.mjs", flags = [] } = {}) {
+  const child = fork(here(program), args, {
+    execArgv: flags,
     env: { ...process.env, RIVET_ENDPOINT: endpoint, GREENROOM_HOST: "engine", ...env },
   });
   const said = [];
@@ -123,6 +61,13 @@ export async function member(t, endpoint, { env = {}, args = [] } = {}) {
   return {
     pid: child.pid,
     said,
+    /** Resolves with what the process says next of this kind, once it was asked. */
+    ask: async (kind) => {
+      const heard = said.length;
+      child.send(kind);
+      const told = () => said.slice(heard).find((message) => kind in message);
+      return (await eventually(`an answer to ${kind}`, told))[kind];
+    },
     kill: () => end("SIGKILL"),
     freeze: () => child.kill("SIGSTOP"),
     thaw: () => child.kill("SIGCONT"),

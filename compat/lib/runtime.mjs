@@ -7,6 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startChild } from "./child.mjs";
+import { enginePort } from "./engine.mjs";
+import { engineOf, onEngine } from "./host.mjs";
 import { nodeBinary } from "./nodes.mjs";
 
 /** A port that was free a moment ago: the package wants to know it beforehand. */
@@ -26,7 +28,9 @@ export async function freePort() {
  */
 export async function runtimeProgram(program, variables = {}) {
   const data = await mkdtemp(join(tmpdir(), "greenroom-runtime-"));
-  const port = await freePort();
+  // The package joins what it finds at its endpoint, and is alone where it finds nobody.
+  const port = await (onEngine ? enginePort() : freePort());
+  const engine = await engineOf(data, port);
   const path = fileURLToPath(new URL(`../runtime/${program}`, import.meta.url));
   let child;
   const start = async () => {
@@ -54,6 +58,7 @@ export async function runtimeProgram(program, variables = {}) {
     /** Ends the program the orderly way and resolves with its exit code. */
     async stop() {
       const code = await child.stop();
+      await engine?.end();
       await rm(data, { recursive: true, force: true });
       return code;
     },

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { startChild } from "./child.mjs";
+import { engineOf } from "./host.mjs";
 
 const SERVER = fileURLToPath(new URL("../server.mjs", import.meta.url));
 
@@ -15,8 +16,10 @@ const SERVER = fileURLToPath(new URL("../server.mjs", import.meta.url));
  */
 export async function startServer({ dataDir: given, port = 0 } = {}) {
   const dataDir = given ?? (await mkdtemp(join(tmpdir(), "greenroom-compat-")));
+  const engine = await engineOf(dataDir);
   const child = await startChild(SERVER, [dataDir, String(port)], {
     execPath: process.env.GREENROOM_SERVER_NODE ?? process.execPath,
+    env: { ...process.env, ...(engine && { GREENROOM_HOST: "engine", RIVET_ENDPOINT: engine.endpoint }) },
   });
   return {
     url: child.message.url,
@@ -24,7 +27,10 @@ export async function startServer({ dataDir: given, port = 0 } = {}) {
     /** Ends the server the orderly way and resolves with its exit code. */
     async stop() {
       const code = await child.stop();
-      if (given === undefined) await rm(dataDir, { recursive: true, force: true });
+      if (given === undefined) {
+        await engine?.end();
+        await rm(dataDir, { recursive: true, force: true });
+      }
       return code;
     },
   };

@@ -10,7 +10,7 @@ import { add, cargoTest, NONE, nextest, nodeTest, vitest } from "./tally.mjs";
 const TEE = { output: "tee", env: process.stdout.isTTY ? { CARGO_TERM_COLOR: "always" } : {} };
 
 /** A tool that has no tests to count: content or not. */
-async function tool(command, args) {
+export async function tool(command, args) {
   const { code } = await run(command, args);
   return { ok: code === 0, ...NONE };
 }
@@ -81,8 +81,8 @@ function testFiles(folder) {
     .map((name) => join(folder, name));
 }
 
-async function nodeRunner(node, folder, env = {}) {
-  const { code, output } = await run(node, ["--test", "--test-reporter=spec", ...testFiles(folder)], {
+export async function nodeRunner(node, folder, env = {}, flags = []) {
+  const { code, output } = await run(node, ["--test", "--test-reporter=spec", ...flags, ...testFiles(folder)], {
     output: "tee",
     env: { ...env, ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}) },
   });

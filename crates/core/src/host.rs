@@ -102,6 +102,13 @@ pub trait Host: Send + Sync + 'static {
 
     fn client_endpoint(&self) -> ClientEndpoint;
 
+    /// The actor's inspector token is in its storage, for good. Told once per
+    /// generation, after its start; a host whose dashboards look for tokens
+    /// elsewhere puts it there.
+    fn inspector_token_stored(&self, actor: ActorRef, token: &str) {
+        let _ = (actor, token);
+    }
+
     /// Sockets that the actor's next generation begins with. Asked once per
     /// start, after storage was loaded and before user code runs.
     fn held_sockets(&self, actor: ActorRef) -> Vec<HeldSocket> {

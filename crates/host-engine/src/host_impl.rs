@@ -62,6 +62,20 @@ impl Host for Shared {
         }
     }
 
+    /// Dashboards of an engine read it from the actor's keys. Nobody waits for that,
+    /// and what a crash kept from there is made good by the next generation.
+    fn inspector_token_stored(&self, actor: ActorRef, token: &str) {
+        let Some(link) = self.generations.link(actor) else {
+            return;
+        };
+        let token = token.to_owned();
+        self.runtime.spawn(async move {
+            if let Err(error) = link.show_inspector_token(&actor.actor_id, token).await {
+                tracing::debug!(actor_id = %actor.actor_id, %error, "dashboards do not find the inspector token");
+            }
+        });
+    }
+
     fn held_sockets(&self, actor: ActorRef) -> Vec<HeldSocket> {
         self.sockets.held(&actor.actor_id)
     }

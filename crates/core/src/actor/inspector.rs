@@ -60,6 +60,13 @@ impl ActorContext {
         self.0.inspector.token.get().map(String::as_str)
     }
 
+    /// Tells the host that the token outlives a crash from now on.
+    pub(crate) fn announce_inspector_token(&self) {
+        if let Some(token) = self.inspector_token() {
+            self.host().inspector_token_stored(self.actor(), token);
+        }
+    }
+
     /// What whoever may inspect this actor says. Empty before the start.
     pub fn inspector_bearer(&self) -> String {
         match std::env::var(TEST_TOKEN_ENV) {

@@ -217,6 +217,9 @@ impl ActorTask {
             // is held, and closing waits for this.
             tokio::spawn(async move {
                 let committed = ctx.sql().commit_startup().await;
+                if committed.is_ok() {
+                    ctx.announce_inspector_token();
+                }
                 if let Err(error) = &committed {
                     tracing::error!(actor_id = %ctx.actor_id(), %error, "the first commit of a new actor failed");
                     let report = ctx.stop_with_error(format!("startup commit failed: {error}"));
@@ -226,6 +229,8 @@ impl ActorTask {
                 }
                 ctx.0.output.finish_startup_commit(committed);
             });
+        } else {
+            self.ctx.announce_inspector_token();
         }
         Ok(())
     }

@@ -187,9 +187,17 @@ impl EngineSocket {
             && !self.gone.is_cancelled()
     }
 
+    /// Whether it goes on when the actor wakes: it hibernates, or it came in the last
+    /// moments of a generation and waits for one that takes it.
+    fn goes_on(&self) -> bool {
+        let connection = self.connection.lock();
+        let waits = connection.lasting.is_none() && self.is_hibernatable;
+        self.hibernates(&connection)
+            || waits && !self.outbox.is_closed() && !self.gone.is_cancelled()
+    }
+
     pub(super) fn known(&self) -> Option<KnownSocket> {
-        let hibernates = self.hibernates(&self.connection.lock());
-        hibernates.then(|| KnownSocket {
+        self.goes_on().then(|| KnownSocket {
             id: self.id,
             last_message: self.last_message.load(Ordering::SeqCst),
             path: self.path.clone(),

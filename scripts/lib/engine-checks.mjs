@@ -1,0 +1,47 @@
+// What needs a Rivet Engine, which comes from npm for five platforms. Where there is
+// none, these checks are left out and say so.
+
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import { engineBinary } from "../../compat/lib/engine.mjs";
+import { nodeBinary } from "../../compat/lib/nodes.mjs";
+import { nodeRunner, tool } from "./checks.mjs";
+import { root, run } from "./run.mjs";
+import { installPackages } from "./steps.mjs";
+import { cargoTest, NONE } from "./tally.mjs";
+
+const CRATE = ["-p", "greenroom-host-engine", "--all-features"];
+
+const leftOut = (note) => ({ ok: true, note: `left out, ${note}`, ...NONE });
+
+/** Runs `check` where an engine can be installed. */
+async function onEngine(check) {
+  await installPackages("compat/engine", { partial: true });
+  return engineBinary() === undefined ? leftOut("there is no engine for this platform") : check();
+}
+
+export const clippy = () => tool("cargo", ["clippy", ...CRATE, "--all-targets", "--", "-D", "warnings"]);
+
+/** The crate's own tests, and the promises of both hosts. */
+export const rustTests = () =>
+  onEngine(async () => {
+    const { code, output } = await run("cargo", ["test", ...CRATE], { output: "tee" });
+    return { ok: code === 0, ...cargoTest(output) };
+  });
+
+// An engine and several programs at once are enough for a machine.
+const ONE_BY_ONE = ["--test-concurrency=1"];
+
+export const nodeTests = () => onEngine(() => nodeRunner(process.execPath, "__test__/engine", {}, ONE_BY_ONE));
+
+/** The published package on its own addon and on ours, in turn, with the same actors. */
+export const interchangeTests = () =>
+  onEngine(async () => {
+    await installPackages("compat");
+    await installPackages("bench/genuine", { partial: true });
+    const addons = readdirSync(join(root, "bench/genuine/node_modules/@rivetkit"));
+    if (!addons.some((name) => name.startsWith("rivetkit-napi-"))) {
+      return leftOut("the genuine addon is not made for this platform");
+    }
+    return nodeRunner(nodeBinary(22), "compat/engine", {}, ONE_BY_ONE);
+  });

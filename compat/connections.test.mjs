@@ -2,7 +2,10 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { createClient } from "rivetkit/client";
 import { asleep, closing, countCloses, eventually, nextError, nextEvent, status } from "./lib/connection.mjs";
+import { onEngine, unlessOnEngine } from "./lib/host.mjs";
 import { ENCODINGS, inEachEncoding, rejection } from "./lib/suite.mjs";
+
+const invented = unlessOnEngine("an engine has another error for an id that is none");
 
 inEachEncoding("connections", ({ encoding, client, key, url }) => {
   const connect = (t, handle, params) => closing(t, handle.connect(params));
@@ -165,7 +168,7 @@ inEachEncoding("connections", ({ encoding, client, key, url }) => {
     assert.equal(connected, 1);
   });
 
-  test("an unknown actor is an error, and the end of it", async (t) => {
+  test("an unknown actor is an error, and the end of it", invented, async (t) => {
     const conn = connect(t, client().room.getForId("a".repeat(30)));
     const error = await nextError(conn);
     assert.equal(`${error.group}.${error.code}`, "actor.not_found");
@@ -264,8 +267,10 @@ inEachEncoding("connections", ({ encoding, client, key, url }) => {
     conn.on("counted", (count) => counted.push(count));
     const first = await conn.count();
     await asleep(url(), await handle.resolve());
-    const second = await conn.count();
-    assert.deepEqual(second, { mine: 2, all: 2, woken: first.woken + 1, id: first.id });
+    const { woken, ...second } = await conn.count();
+    assert.deepEqual(second, { mine: 2, all: 2, id: first.id });
+    // On its way through an engine a message may take longer than the actor stays awake.
+    assert(onEngine ? woken > first.woken : woken === first.woken + 1, `${woken} after ${first.woken}`);
     assert.deepEqual(counted, [1, 2]);
     assert.equal(closes(), 0);
   });

@@ -6,6 +6,7 @@ import { after, before, describe, test } from "node:test";
 import { encode } from "cbor-x";
 import { createClient } from "rivetkit/client";
 import { asleep, until } from "./lib/connection.mjs";
+import { unlessOnEngine } from "./lib/host.mjs";
 import { cbor, inspect, inspectorToken } from "./lib/inspector.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 
@@ -24,6 +25,8 @@ after(async () => {
 let actors = 0;
 const fresh = (name) => client[name].getOrCreate([`inspected-${++actors}`]);
 
+const sockets = unlessOnEngine("an inspector's WebSocket is not served there yet");
+
 /** An actor and an inspector that was let in; it ends with the test. */
 async function inspected(t, name) {
   const handle = fresh(name);
@@ -36,7 +39,7 @@ async function inspected(t, name) {
 
 const args = (...list) => new Uint8Array(encode(list)).buffer;
 
-describe("an inspector", () => {
+describe("an inspector", sockets, () => {
   test("is shown everything at first", async (t) => {
     const { init } = await inspected(t, "worker");
     assert.deepEqual(init.rpcs, ["done", "put", "sleep"]);
@@ -185,7 +188,7 @@ describe("an inspector", () => {
   });
 });
 
-describe("who wants to inspect", () => {
+describe("who wants to inspect", sockets, () => {
   test("needs the token", async () => {
     const id = await fresh("worker").resolve();
     for (const token of [undefined, "wrong"]) {
@@ -207,8 +210,10 @@ describe("who wants to inspect", () => {
   });
 });
 
+const figures = unlessOnEngine("the path is not answered there; the process has its figures elsewhere");
+
 describe("what everybody may see", () => {
-  test("are figures of the process, without waking anybody", async () => {
+  test("are figures of the process, without waking anybody", figures, async () => {
     const handle = fresh("worker");
     const id = await handle.resolve();
     const metrics = await fetch(`${program.url}/gateway/${id}/metrics`);

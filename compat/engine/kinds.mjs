@@ -98,11 +98,7 @@ export const KINDS = {
     actor: "keys",
     async write({ handle, endpoint, memory }) {
       await handle.write(0);
-      memory.token ??= await until(
-        "the token is where dashboards read it",
-        async () => inspectorToken(endpoint, await handle.resolve()).catch(() => undefined),
-        (token) => token !== undefined,
-      );
+      memory.token ??= await inspectorToken(endpoint, await handle.resolve());
     },
     async check({ handle, endpoint, memory }) {
       await handle.kept(0);

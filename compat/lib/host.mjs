@@ -20,6 +20,9 @@ export const HASTY = {
   RIVET__GUARD__ROUTE_PEGBOARD_RESOLVE_QUERY_TIMEOUT_MS: "60000",
 };
 
+/** Options of a test of what an engine does in its own way; `reason` says how. */
+export const unlessOnEngine = (reason) => ({ skip: onEngine && reason });
+
 const kept = new Map();
 
 /**

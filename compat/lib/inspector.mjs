@@ -2,12 +2,15 @@
 
 import { decode } from "cbor-x";
 import { decodeToClient, encodeToServer } from "rivetkit/inspector/client";
-import { eventually } from "./connection.mjs";
+import { eventually, until } from "./connection.mjs";
 
-/** The token that lets somebody inspect this actor, from where dashboards read it. */
+/**
+ * The token that lets somebody inspect this actor, from where dashboards read it. On an
+ * engine it is there a moment after the first start.
+ */
 export async function inspectorToken(url, id) {
-  const response = await fetch(`${url}/actors/${id}/kv/keys/Aw%3D%3D?namespace=default`);
-  const { value } = await response.json();
+  const read = async () => (await fetch(`${url}/actors/${id}/kv/keys/Aw%3D%3D?namespace=default`)).json();
+  const { value } = await until("the inspector token is there", read, (answer) => typeof answer.value === "string");
   return Buffer.from(value, "base64").toString();
 }
 

@@ -59,16 +59,27 @@ impl TryFrom<store::ActorRecord> for ActorRecord {
 /// An actor to be created.
 #[derive(Clone, Debug)]
 pub(crate) struct NewActor {
+    /// One that no actor has.
+    pub(crate) id: ActorId,
     pub(crate) name: String,
     pub(crate) key: ActorKey,
     pub(crate) input: Option<Bytes>,
     pub(crate) create_ts: i64,
 }
 
+/// Of an actor that is about to start for the first time.
+#[derive(Clone, Debug)]
+pub(crate) struct Birth {
+    /// Its first generation, counted already; `None` if somebody else has it.
+    pub(crate) generation: Option<u32>,
+    /// What must be on disk before anybody hears of the actor.
+    pub(crate) commit: store::PendingCommit,
+}
+
 impl NewActor {
     fn into_row(self) -> store::NewActor {
         store::NewActor {
-            id: ActorId::generate().to_string(),
+            id: self.id.to_string(),
             name: self.name,
             key: self.key.as_serialized().to_owned(),
             input: self.input.map(Vec::from),
@@ -92,6 +103,20 @@ impl Directory {
     pub(crate) async fn get_or_create(&self, new: NewActor) -> Result<(ActorRecord, bool)> {
         let (row, created) = self.0.get_or_create(new.into_row()).await?;
         Ok((row.try_into()?, created))
+    }
+
+    /// The actor of this name and key, made if there is none, for who starts it at
+    /// once: it may not be durable yet.
+    pub(crate) async fn get_or_create_started(
+        &self,
+        new: NewActor,
+    ) -> Result<(ActorRecord, Birth)> {
+        let started = self.0.get_or_create_started(new.into_row()).await?;
+        let birth = Birth {
+            generation: started.created.then_some(started.record.generation),
+            commit: started.commit,
+        };
+        Ok((started.record.try_into()?, birth))
     }
 
     pub(crate) async fn create(&self, new: NewActor) -> Result<ActorRecord> {

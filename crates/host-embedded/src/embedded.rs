@@ -28,6 +28,7 @@ use crate::ready::Seeker;
 use crate::residents::Residents;
 use crate::shared::{DataDirSlot, Shared, Stage};
 use crate::sockets::Sockets;
+use crate::spare_ids::SpareIds;
 use crate::target::Target;
 
 /// Namespaces have ids in the API. There is one, so its id can be any that stays.
@@ -84,6 +85,7 @@ impl EmbeddedHost {
             store: Store::new(options.store.clone()),
             directory,
             residents: Residents::default(),
+            spare_ids: SpareIds::default(),
             bell: AlarmBell::default(),
             gateway: Gateway {
                 clock: options.clock.clone(),
@@ -106,6 +108,7 @@ impl EmbeddedHost {
         });
         shared.spawn(Arc::clone(&shared).ring_alarms());
         shared.spawn(Arc::clone(&shared).sweep());
+        shared.refill_spare_ids();
         Ok(Self(Arc::new(Owner(shared))))
     }
 
@@ -171,7 +174,7 @@ impl EmbeddedHost {
     /// `actor/not_found`.
     pub async fn resolve(&self, target: &Target) -> Result<ActorId> {
         self.shared().check_open()?;
-        Ok(self.shared().find(target).await?.id)
+        Ok(self.shared().find_durable(target).await?.id)
     }
 
     /// Creates an actor and starts it, without waiting for the start.

@@ -1,6 +1,10 @@
 //! From a target to the resident of its actor.
 //!
 //! Asks memory first, then the directory. Creates; starts nothing.
+//!
+//! Invariant F1: an actor that is found may not be on disk yet. Its answers wait
+//! for that, because its database gets no file before its row is durable; whoever
+//! tells of an actor without starting it goes through [`Shared::find_durable`].
 
 use std::sync::Arc;
 
@@ -30,6 +34,18 @@ impl Shared {
         }
     }
 
+    /// As [`find`](Self::find), for who tells others that the actor exists.
+    pub(crate) async fn find_durable(&self, target: &Target) -> Result<Arc<Resident>> {
+        let resident = self.find(target).await?;
+        if let Some(commit) = resident.pending_commit() {
+            // In line after the creation, so answered after its commit.
+            let record = self.directory.by_id(&resident.id).await?;
+            commit.outcome().unwrap_or(Ok(()))?;
+            record.ok_or_else(not_found)?;
+        }
+        Ok(resident)
+    }
+
     async fn find_by_id(&self, id: &ActorId) -> Result<Arc<Resident>> {
         let record = self.directory.by_id(id).await?;
         let record = record.filter(|record| !record.is_destroyed());
@@ -44,17 +60,21 @@ impl Shared {
     ) -> Result<Arc<Resident>> {
         // A type that nobody registered has no actors worth waking.
         self.check_registered(name)?;
-        let record = match missing {
+        match missing {
             Missing::Fail => {
                 let record = self.directory.by_key(name, key).await?;
-                record.ok_or_else(not_found)?
+                Ok(self.residents.adopt(record.ok_or_else(not_found)?))
             }
             Missing::Create { input } => {
                 let new = self.new_actor(name, key, input.clone());
-                self.directory.get_or_create(new).await?.0
+                let spare = new.id;
+                let (record, birth) = self.directory.get_or_create_started(new).await?;
+                if record.id != spare {
+                    self.spare_ids.give_back(spare);
+                }
+                Ok(self.residents.adopt_new(record, birth))
             }
-        };
-        Ok(self.residents.adopt(record))
+        }
     }
 
     pub(crate) fn check_registered(&self, name: &str) -> Result<()> {
@@ -66,6 +86,7 @@ impl Shared {
 
     fn new_actor(&self, name: &str, key: &ActorKey, input: Option<Bytes>) -> NewActor {
         NewActor {
+            id: self.new_actor_id(),
             name: name.to_owned(),
             key: key.clone(),
             input,
@@ -84,9 +105,12 @@ impl Shared {
         self.check_open()?;
         self.check_registered(name)?;
         let new = self.new_actor(name, key, input);
+        let spare = new.id;
         let (record, created) = self.directory.get_or_create(new).await?;
         if created {
             self.start_soon(record.clone());
+        } else {
+            self.spare_ids.give_back(spare);
         }
         Ok((record, created))
     }

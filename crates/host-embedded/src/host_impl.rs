@@ -12,7 +12,13 @@ impl Host for Shared {
         let path = self
             .data_dir
             .look(|data| data.actor_path(&actor.actor_id))?;
-        Ok(self.store.database(path))
+        let resident = self.residents.by_id(&actor.actor_id);
+        Ok(
+            match resident.and_then(|resident| resident.pending_commit()) {
+                Some(commit) => self.store.database_after(path, commit),
+                None => self.store.database(path),
+            },
+        )
     }
 
     fn set_alarm(&self, actor: ActorRef, at_ms: Option<i64>) -> HostFuture<Result<()>> {

@@ -24,6 +24,7 @@ mod resident;
 mod residents;
 mod shared;
 mod sockets;
+mod spare_ids;
 mod start;
 mod stop;
 mod sweep;

@@ -17,11 +17,12 @@ use greenroom_core::actor::messages::ShutdownKind;
 use greenroom_core::clock::Instant;
 use greenroom_core::{ActorHandle, ActorRef, Clock};
 use greenroom_error::Error;
+use greenroom_store::PendingCommit;
 use greenroom_wire::{ActorId, ActorKey};
 use parking_lot::Mutex;
 use tokio::sync::watch;
 
-use crate::directory::ActorRecord;
+use crate::directory::{ActorRecord, Birth};
 use crate::trouble::Trouble;
 
 /// Where an actor stands.
@@ -99,12 +100,14 @@ pub(crate) struct Resident {
     /// Held while the phase changes because of a wish or the end of a start.
     control: Mutex<Control>,
     trouble: Mutex<Trouble>,
+    /// Until the first start is over and the actor's creation durable.
+    birth: Mutex<Option<Birth>>,
     /// Somebody waits for this resident to be forgotten.
     calming: AtomicBool,
 }
 
 impl Resident {
-    pub(crate) fn new(record: ActorRecord, name: Arc<str>) -> Self {
+    pub(crate) fn new(record: ActorRecord, name: Arc<str>, birth: Option<Birth>) -> Self {
         Self {
             id: record.id,
             name,
@@ -113,6 +116,7 @@ impl Resident {
             phase: watch::Sender::new(Phase::Asleep),
             control: Mutex::default(),
             trouble: Mutex::new(Trouble::new(record.error.is_some())),
+            birth: Mutex::new(birth),
             calming: AtomicBool::new(false),
         }
     }
@@ -131,6 +135,22 @@ impl Resident {
             Input::Known(input) => Some(input.clone()),
             Input::InDirectory => None,
         }
+    }
+
+    /// What must be on disk before anybody hears of the actor; `None` if it is.
+    pub(crate) fn pending_commit(&self) -> Option<PendingCommit> {
+        let birth = self.birth.lock();
+        birth.as_ref().map(|birth| birth.commit.clone())
+    }
+
+    /// The generation that was counted with the creation, for one start.
+    pub(crate) fn take_first_generation(&self) -> Option<u32> {
+        self.birth.lock().as_mut()?.generation.take()
+    }
+
+    /// The creation is durable, or known to be lost.
+    pub(crate) fn end_birth(&self) {
+        self.birth.lock().take();
     }
 
     /// After a clean stop the actor's own database holds its input. True if the
@@ -319,7 +339,7 @@ mod tests {
             input: None,
             error: None,
         };
-        Resident::new(record, "name".into())
+        Resident::new(record, "name".into(), None)
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use greenroom_wire::{ActorId, ActorKey};
 use parking_lot::RwLock;
 
-use crate::directory::ActorRecord;
+use crate::directory::{ActorRecord, Birth};
 use crate::resident::Resident;
 
 #[derive(Default)]
@@ -50,6 +50,15 @@ impl Residents {
     /// stale: a destroyed actor's resident never takes a key from another's, and
     /// its start, which asks the directory again, ends it.
     pub(crate) fn adopt(&self, record: ActorRecord) -> Arc<Resident> {
+        self.adopt_with(record, None)
+    }
+
+    /// As [`adopt`](Self::adopt), of an actor that may have been created just now.
+    pub(crate) fn adopt_new(&self, record: ActorRecord, birth: Birth) -> Arc<Resident> {
+        self.adopt_with(record, Some(birth))
+    }
+
+    fn adopt_with(&self, record: ActorRecord, birth: Option<Birth>) -> Arc<Resident> {
         let mut maps = self.0.write();
         let Maps { by_id, by_key } = &mut *maps;
         let resident = by_id.entry(record.id).or_insert_with(|| {
@@ -57,7 +66,7 @@ impl Residents {
                 Some((name, _)) => Arc::clone(name),
                 None => Arc::from(&*record.name),
             };
-            Arc::new(Resident::new(record, name))
+            Arc::new(Resident::new(record, name, birth))
         });
         let keys = by_key.entry(Arc::clone(&resident.name)).or_default();
         if !keys.contains_key(&resident.key) {

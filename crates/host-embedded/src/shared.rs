@@ -25,6 +25,7 @@ use crate::http::Port;
 use crate::options::EmbeddedOptions;
 use crate::residents::Residents;
 use crate::sockets::Sockets;
+use crate::spare_ids::SpareIds;
 
 /// How far the host is from its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,6 +45,7 @@ pub(crate) struct Shared {
     pub(crate) store: Store,
     pub(crate) directory: Directory,
     pub(crate) residents: Residents,
+    pub(crate) spare_ids: SpareIds,
     pub(crate) bell: AlarmBell,
     pub(crate) gateway: Gateway,
     pub(crate) ports: Mutex<Vec<Arc<Port>>>,

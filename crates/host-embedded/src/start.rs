@@ -42,7 +42,10 @@ impl Shared {
 
     async fn start_generation(&self, resident: &Resident) -> Result<Arc<ActorHandle>> {
         let host: Arc<dyn Host> = self.me().ok_or_else(crate::shared::shut_down)?;
-        let generation = self.directory.next_generation(&resident.id).await?;
+        let generation = match resident.take_first_generation() {
+            Some(first) => first,
+            None => self.directory.next_generation(&resident.id).await?,
+        };
         resident.note_generation(generation);
         let start = StartActor {
             actor: ActorRef {
@@ -83,6 +86,8 @@ impl Shared {
             .directory
             .note_started(&resident.id, self.clock().now_ms());
         log_unnoted(resident, noted.await);
+        // That was in line after the creation's commit.
+        resident.end_birth();
         if resident.trouble(Trouble::take_noted) {
             log_unnoted(
                 resident,
@@ -102,6 +107,7 @@ impl Shared {
             resident,
             self.directory.note_error(&resident.id, Some(text)).await,
         );
+        resident.end_birth();
         if destroy {
             self.remove(resident).await;
             return;

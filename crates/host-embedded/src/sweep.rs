@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use greenroom_error::Result;
+use greenroom_store as store;
 use greenroom_wire::ActorId;
 
 use crate::shared::Shared;
@@ -21,7 +22,7 @@ use crate::shared::Shared;
 type Found = HashMap<ActorId, Vec<PathBuf>>;
 
 impl Shared {
-    /// Sweeps once. Runs beside everything else: an actor is in the directory
+    /// Sweeps once. Runs beside everything else: an actor is in the directory's line
     /// before it has files, and files are found before the directory is asked.
     pub(crate) async fn sweep(self: Arc<Self>) {
         if let Err(error) = self.sweep_all().await {
@@ -51,14 +52,13 @@ impl Shared {
         match self.directory.by_id(id).await? {
             Some(record) if record.is_destroyed() => {
                 tracing::info!(actor_id = %id, "deleting what is left of a destroyed actor");
-                blocking(move || {
-                    files
-                        .iter()
-                        .for_each(|file| report(file, fs::remove_file(file)))
-                })
-                .await;
+                delete(files).await;
             }
             Some(_) => {}
+            // What never got its name was never promised to anybody.
+            None if files.iter().all(|file| store::is_unnamed(file)) => {
+                delete(files).await;
+            }
             None => {
                 tracing::warn!(actor_id = %id, into = %orphans.display(), "setting aside a database that the directory of actors does not know");
                 let orphans = orphans.to_owned();
@@ -67,6 +67,15 @@ impl Shared {
         }
         Ok(())
     }
+}
+
+async fn delete(files: Vec<PathBuf>) {
+    blocking(move || {
+        files
+            .iter()
+            .for_each(|file| report(file, fs::remove_file(file)))
+    })
+    .await;
 }
 
 /// Disk work off the async threads; nothing if the runtime is ending.

@@ -5,6 +5,7 @@
 //! synced under a temporary name, then renamed. There is no instant at which the
 //! final name holds half a file.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -33,17 +34,17 @@ const WRITE_AHEAD_LOG: u8 = 2;
 /// The files of one store.
 pub(crate) struct Files {
     pub(crate) disk: Disk,
-    /// Held while a folder is made and its name synced. Whoever puts a file into
-    /// a folder passes through it before calling the file durable, so that no
-    /// file is durable in a folder that is not.
-    making_folder: Mutex<()>,
+    /// Folders that were made and whose names may not be on disk. A folder is in
+    /// here before it is made; whoever puts a file into one syncs its name before
+    /// calling the file durable.
+    unsynced: Mutex<HashSet<PathBuf>>,
 }
 
 impl Files {
     pub(crate) fn new(disk: Disk) -> Self {
         Self {
             disk,
-            making_folder: Mutex::default(),
+            unsynced: Mutex::default(),
         }
     }
 
@@ -64,19 +65,33 @@ impl Files {
         Ok(false)
     }
 
-    /// Writes `image` as the database at `path`, durable when this returns.
-    pub(crate) fn publish(&self, path: &Path, image: &[u8]) -> Result<()> {
-        self.write_out(path, image).file("write the new database")
+    /// Writes `image` as the database at `path`, durable when this returns. The
+    /// file gets its name once `may_appear` returns, and none if that fails.
+    pub(crate) fn publish(
+        &self,
+        path: &Path,
+        image: &[u8],
+        may_appear: impl FnOnce() -> Result<()>,
+    ) -> Result<()> {
+        let doing = "write the new database";
+        let temporary = beside(path, NEW);
+        self.write_out(&temporary, image).file(doing)?;
+        if let Err(error) = may_appear() {
+            if let Err(error) = self.disk.delete(&temporary) {
+                tracing::warn!(path = %temporary.display(), %error, "a file was left behind");
+            }
+            return Err(error);
+        }
+        self.name(&temporary, path).file(doing)
     }
 
-    fn write_out(&self, path: &Path, image: &[u8]) -> io::Result<()> {
+    fn write_out(&self, temporary: &Path, image: &[u8]) -> io::Result<()> {
         let disk = &self.disk;
-        let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        let temporary = beside(path, NEW);
-        let mut file = match File::create(&temporary) {
+        let folder = temporary.parent().ok_or(io::ErrorKind::InvalidInput)?;
+        let mut file = match File::create(temporary) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                self.make_folder(folder)?;
-                File::create(&temporary)?
+                self.make_folders([folder])?;
+                File::create(temporary)?
             }
             other => other?,
         };
@@ -87,23 +102,28 @@ impl Files {
             &[WRITE_AHEAD_LOG; JOURNAL_BYTES.end - JOURNAL_BYTES.start],
             rest,
         ] {
-            disk.write_all(&mut file, &temporary, part)?;
+            disk.write_all(&mut file, temporary, part)?;
         }
-        disk.sync_file(&file, &temporary)?;
+        disk.sync_file(&file, temporary)
+    }
+
+    /// Gives a whole and synced file its name.
+    fn name(&self, temporary: &Path, path: &Path) -> io::Result<()> {
+        let disk = &self.disk;
+        let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
         // SQLite would replay a log left here by an earlier file.
         for suffix in COMPANIONS {
             disk.delete(&beside(path, suffix))?;
         }
-        disk.rename(&temporary, path)?;
+        disk.rename(temporary, path)?;
         disk.sync_folder(folder)?;
-        drop(self.making_folder.lock());
-        Ok(())
+        self.sync_name(folder)
     }
 
     /// Makes the folder that the database at `path` belongs into.
     pub(crate) fn make_room(&self, path: &Path) -> io::Result<()> {
         let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
-        self.make_folder(folder)
+        self.make_folders([folder])
     }
 
     /// Puts the whole and closed database `ready` into the place of the one at
@@ -123,16 +143,48 @@ impl Files {
         put().file("put a database in its place")
     }
 
-    /// Creates a folder and those above it, and makes their names durable.
-    fn make_folder(&self, folder: &Path) -> io::Result<()> {
-        let _making = self.making_folder.lock();
+    /// Creates folders and those above them, and makes the new names durable, with
+    /// one sync for all that are in the same place.
+    pub(crate) fn make_folders<'a>(
+        &self,
+        folders: impl IntoIterator<Item = &'a Path>,
+    ) -> io::Result<()> {
         let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.exists();
-        let missing: Vec<_> = folder.ancestors().take_while(is_missing).collect();
-        fs::create_dir_all(folder)?;
-        for made in missing {
-            made.parent()
-                .map_or(Ok(()), |above| self.disk.sync_folder(above))?;
+        let mut made = Vec::new();
+        for folder in folders {
+            let missing: Vec<_> = folder.ancestors().take_while(is_missing).collect();
+            let mut unsynced = self.unsynced.lock();
+            unsynced.extend(missing.iter().map(|folder| (*folder).to_owned()));
+            drop(unsynced);
+            fs::create_dir_all(folder)?;
+            made.extend(missing);
         }
+        let places: HashSet<_> = made.iter().filter_map(|folder| folder.parent()).collect();
+        for place in places {
+            self.disk.sync_folder(place)?;
+        }
+        let mut unsynced = self.unsynced.lock();
+        made.into_iter().for_each(|folder| {
+            unsynced.remove(folder);
+        });
+        Ok(())
+    }
+
+    /// Makes the name of a folder durable that somebody else is making.
+    fn sync_name(&self, folder: &Path) -> io::Result<()> {
+        let unsynced = self.unsynced.lock();
+        let names: Vec<_> = folder
+            .ancestors()
+            .filter(|folder| unsynced.contains(*folder))
+            .collect();
+        drop(unsynced);
+        for place in names.iter().filter_map(|name| name.parent()) {
+            self.disk.sync_folder(place)?;
+        }
+        let mut unsynced = self.unsynced.lock();
+        names.into_iter().for_each(|name| {
+            unsynced.remove(name);
+        });
         Ok(())
     }
 
@@ -147,6 +199,13 @@ impl Files {
         };
         delete().file("delete the database")
     }
+}
+
+/// True for a new database that has not got its name: it was never acknowledged.
+pub fn is_unnamed(path: &Path) -> bool {
+    path.as_os_str()
+        .as_encoded_bytes()
+        .ends_with(NEW.as_bytes())
 }
 
 /// Size of the file at `path`; 0 if there is none.

@@ -22,6 +22,7 @@ mod memory;
 mod open_file;
 mod options;
 mod pages;
+mod pending_commit;
 mod place;
 mod pool;
 mod queue_batch;
@@ -41,11 +42,13 @@ mod transfer;
 mod tests;
 
 pub use database::Database;
-pub use directory::{ActorRecord, Directory, ListQuery, NewActor};
+pub use directory::{ActorRecord, Directory, ListQuery, NewActor, Started};
 pub use disk::{Disk, DiskCall, DiskOp, Fault, Faults, Verdict};
 pub use figures::DatabaseFigures;
+pub use files::is_unnamed;
 pub use options::{StoreOptions, descriptor_limit};
 pub use pages::{PAGE_BYTES, PageCommit, PageFailure, PageStore, PagesRead};
+pub use pending_commit::PendingCommit;
 pub use queue_batch::{
     Buried, Deliveries, Delivery, NewMessage, QueueBatch, QueueLedger, QueueOutcome, QueueStats,
     QueueWrite, QueueWritten, Take, TakeMode, Taken, TakenMessage,

@@ -66,6 +66,13 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 /// Prepared statements kept per connection.
 const STATEMENT_CACHE: usize = 32;
 
+/// A database that could not be put away.
+pub(crate) struct Unkept {
+    /// `None` if there is nothing to keep it for.
+    pub(crate) file: Option<Box<OpenFile>>,
+    pub(crate) error: Error,
+}
+
 pub(crate) struct OpenFile {
     /// Above the connection, so that it is dropped first.
     pub(crate) user: UserConnection,
@@ -194,17 +201,22 @@ impl OpenFile {
     }
 
     /// Closes the database so that everything committed is in its place. On
-    /// failure the file is handed back if it holds what is nowhere else.
+    /// failure the file is handed back if it holds what is nowhere else and can
+    /// still be kept.
     pub(crate) fn put_away(
         mut self: Box<Self>,
         files: &Files,
         place: &Place,
-    ) -> Result<(), (Box<Self>, Error)> {
+    ) -> Result<(), Unkept> {
         if self.corked {
-            return self.publish(files, place).map_err(|error| (self, error));
+            let outcome = self.publish(files, place);
+            return outcome.map_err(|error| Unkept {
+                file: (!place.is_forsaken()).then_some(self),
+                error,
+            });
         }
         let path = place.path();
-        if let Place::File(path) = place
+        if let Place::File(_) = place
             && let Err(error) = self.trim_log(path)
         {
             // The commits are safe in the log; the next close tries again.

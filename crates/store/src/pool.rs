@@ -13,7 +13,7 @@ use std::sync::Arc;
 use parking_lot::{Condvar, Mutex};
 
 use crate::failure::closed;
-use crate::open_file::OpenFile;
+use crate::open_file::{OpenFile, Unkept};
 use crate::slot::Slot;
 
 pub(crate) struct Pool {
@@ -126,10 +126,17 @@ impl Pool {
             .leaving
             .retain(|leaving| *leaving != Arc::as_ptr(&slot));
         self.left.notify_all();
-        outcome.map(|()| state.open -= 1).map_err(|(file, error)| {
+        let kept = outcome.err().and_then(|Unkept { file, error }| {
             tracing::warn!(path = %slot.path().display(), %error, "could not close an idle database");
-            Idle { slot, file }
-        })
+            file
+        });
+        match kept {
+            Some(file) => Err(Idle { slot, file }),
+            None => {
+                state.open -= 1;
+                Ok(())
+            }
+        }
     }
 }
 

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, oneshot};
 use crate::failure::closed;
 use crate::files::{Files, log_size};
 use crate::memory::Bounded;
-use crate::open_file::OpenFile;
+use crate::open_file::{OpenFile, Unkept};
 use crate::place::Place;
 use crate::slot::Slot;
 use crate::sql::UserSide;
@@ -252,8 +252,11 @@ impl<'a> Session<'a> {
                 self.shared.pool.release();
                 Ok(())
             }
-            Err((file, error)) => {
-                self.file = Some(file);
+            Err(Unkept { file, error }) => {
+                if file.is_none() {
+                    self.shared.pool.release();
+                }
+                self.file = file;
                 Err(error)
             }
         };

@@ -16,7 +16,7 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::database::Database;
 use crate::disk::temp;
-use crate::failure::closed;
+use crate::failure::{IoResult, closed};
 use crate::files::Files;
 use crate::lane;
 use crate::memory;
@@ -24,6 +24,7 @@ use crate::open_file::OpenFile;
 use crate::options::StoreOptions;
 use crate::pages::page_file::PageFile;
 use crate::pages::{PageStore, vfs};
+use crate::pending_commit::PendingCommit;
 use crate::place::Place;
 use crate::pool::Pool;
 use crate::ready::Ready;
@@ -76,7 +77,16 @@ impl Store {
     /// Handles of the same path share one queue and one connection; `path` is
     /// compared as given, so callers name a file in one way only.
     pub fn database(&self, path: impl Into<PathBuf>) -> Database {
-        Database::new(self.0.shared.slot(path.into(), Place::File))
+        let place = |path| Place::file(path, None);
+        Database::new(self.0.shared.slot(path.into(), place))
+    }
+
+    /// As [`database`](Self::database), for one that exists as little as what
+    /// `commit` speaks of: it gets no file before that is on disk, and none at all
+    /// if it fails.
+    pub fn database_after(&self, path: impl Into<PathBuf>, commit: PendingCommit) -> Database {
+        let place = |path| Place::file(path, Some(commit));
+        Database::new(self.0.shared.slot(path.into(), place))
     }
 
     /// The handle to the database whose pages `pages` keeps. `name` stands for it
@@ -85,6 +95,17 @@ impl Store {
     pub fn paged_database(&self, name: &str, pages: Arc<dyn PageStore>) -> Database {
         let place = |name| Place::Pages(name, Arc::new(PageFile::new(pages)));
         Database::new(self.0.shared.slot(PathBuf::from(name), place))
+    }
+
+    /// Makes the folders that databases at `paths` belong into, durably. Blocks on
+    /// the disk.
+    ///
+    /// # Errors
+    /// `host/storage_failed`.
+    pub fn make_folders_of(&self, paths: &[PathBuf]) -> Result<()> {
+        let folders = paths.iter().filter_map(|path| path.parent());
+        let made = self.0.shared.files.make_folders(folders);
+        made.file("make folders for databases")
     }
 
     /// Databases that are open now.
@@ -154,7 +175,7 @@ impl Shared {
     /// Opens an existing database.
     pub(crate) fn open(&self, place: &Place) -> Result<OpenFile> {
         match place {
-            Place::File(path) => OpenFile::open(&self.files, path),
+            Place::File(_) => OpenFile::open(&self.files, place.path()),
             Place::Pages(_, pages) => OpenFile::open_pages(self.page_layer()?, pages),
         }
     }

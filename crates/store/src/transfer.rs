@@ -119,10 +119,10 @@ impl Session<'_> {
         copy(&sound(from)?, partial)?;
         let mut copied = Box::new(OpenFile::open(self.files(), partial)?);
         copied.suspect = true;
-        let place = Place::File(partial.into());
+        let place = Place::file(partial.into(), None);
         copied
             .put_away(self.files(), &place)
-            .map_err(|(_, error)| error)
+            .map_err(|unkept| unkept.error)
     }
 
     fn take_in_pages(&mut self, from: &Path, partial: &Path) -> Result<()> {

@@ -6,6 +6,7 @@ mod actions;
 mod addressing;
 mod alarms;
 mod api;
+mod births;
 mod client;
 mod disk;
 mod fixture;

@@ -5,7 +5,9 @@
 //! calls that wait at the same time share one commit and are answered after it,
 //! so creating many actors at once costs few syncs. Generations and notes are
 //! answered, or not waited for, before they are durable: losing them in a crash
-//! does no harm, because the process they describe is gone too.
+//! does no harm, because the process they describe is gone too. A creation may be
+//! answered before it is durable, too, to whoever waits for its [`PendingCommit`]
+//! before anybody hears of the actor.
 //!
 //! The directory wakes nobody and reads no clock; its host does.
 
@@ -24,8 +26,20 @@ use rusqlite::Connection;
 use serde_json::json;
 
 use crate::disk::Disk;
+use crate::pending_commit::PendingCommit;
 pub use record::{ActorRecord, ListQuery, NewActor};
 use writer::{Answer, Writer};
+
+/// What the first start of an actor counts.
+const FIRST_GENERATION: u32 = 1;
+
+/// An actor that is about to be started, and may not be on disk yet.
+#[derive(Debug)]
+pub struct Started {
+    pub record: ActorRecord,
+    pub created: bool,
+    pub commit: PendingCommit,
+}
 
 /// A handle to the directory; clones share the file and its thread.
 ///
@@ -60,9 +74,29 @@ impl Directory {
     pub async fn get_or_create(&self, new: NewActor) -> Result<(ActorRecord, bool)> {
         self.durable(move |conn| match sql::by_key(conn, &new.name, &new.key)? {
             Some(found) => Ok((found, false)),
-            None => Ok((sql::insert(conn, new)?, true)),
+            None => Ok((sql::insert(conn, new, 0)?, true)),
         })
         .await
+    }
+
+    /// As [`get_or_create`](Self::get_or_create), for who starts the actor at once:
+    /// answered before it is durable, with what tells of that. One that was
+    /// created has its first generation already, 1.
+    ///
+    /// What the actor says to anybody has to wait for the commit, which may fail;
+    /// the actor is then in no directory.
+    pub async fn get_or_create_started(&self, new: NewActor) -> Result<Started> {
+        let (commit, end) = PendingCommit::begin();
+        let find = move |conn: &Connection| match sql::by_key(conn, &new.name, &new.key)? {
+            Some(found) => Ok((found, false)),
+            None => Ok((sql::insert(conn, new, FIRST_GENERATION)?, true)),
+        };
+        let (record, created) = self.writer.run_promised(find, end).await?;
+        Ok(Started {
+            record,
+            created,
+            commit,
+        })
     }
 
     /// Creates an actor. `actor/duplicate_key` with the existing actor's id if
@@ -73,7 +107,7 @@ impl Directory {
                 &code::ACTOR_DUPLICATE_KEY,
                 json!({ "existing_actor_id": found.id, "key": new.key }),
             )),
-            None => sql::insert(conn, new),
+            None => sql::insert(conn, new, 0),
         })
         .await
     }

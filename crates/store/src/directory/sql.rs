@@ -79,7 +79,7 @@ statements! {
 }
 
 const INSERT: &str = "INSERT INTO actors (id, name, key, create_ts, generation, input) \
-    VALUES (?1, ?2, ?3, ?4, 0, ?5)";
+    VALUES (?1, ?2, ?3, ?4, ?6, ?5)";
 
 /// Sets the connection up and creates the table in a new file.
 pub(super) fn prepare(conn: &Connection) -> Result<()> {
@@ -125,10 +125,18 @@ pub(super) fn finish(conn: Connection) -> Result<()> {
         .sql("close the directory")
 }
 
-pub(super) fn insert(conn: &Connection, new: NewActor) -> Result<ActorRecord> {
+/// `generation` is the one that the actor is about to start with, 0 if none.
+pub(super) fn insert(conn: &Connection, new: NewActor, generation: u32) -> Result<ActorRecord> {
     conn.prepare_cached(INSERT)
         .and_then(|mut statement| {
-            statement.execute((&new.id, &new.name, &new.key, new.create_ts, &new.input))
+            let NewActor {
+                id,
+                name,
+                key,
+                input,
+                create_ts,
+            } = &new;
+            statement.execute((id, name, key, create_ts, input, generation))
         })
         .sql("create an actor in the directory")?;
     Ok(ActorRecord {
@@ -139,7 +147,7 @@ pub(super) fn insert(conn: &Connection, new: NewActor) -> Result<ActorRecord> {
         start_ts: None,
         sleep_ts: None,
         destroy_ts: None,
-        generation: 0,
+        generation,
         next_alarm: None,
         input: new.input,
         error: None,

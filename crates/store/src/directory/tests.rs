@@ -1,11 +1,15 @@
 //! Behaviour of the directory through its handle, and its query plans.
 
+use std::sync::Arc;
+
 use greenroom_error::{Error, code};
+use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
 use tempfile::TempDir;
 
 use super::{Directory, ListQuery, NewActor, listing, sql};
 use crate::tests::plan;
+use crate::{Disk, DiskOp, Fault, Verdict};
 
 async fn open(folder: &TempDir) -> Directory {
     Directory::open(folder.path().join("data/directory.db"))
@@ -363,4 +367,86 @@ fn every_statement_finds_its_rows_by_an_index_among_many_actors() {
         key_lookup.contains("actors_live_key (name=? AND key=?)"),
         "{key_lookup}"
     );
+}
+
+/// A disk whose syncs wait while the gate is shut.
+fn gated_disk() -> (Disk, Arc<(Mutex<bool>, Condvar)>) {
+    let gate = Arc::new((Mutex::new(true), Condvar::new()));
+    let asked = Arc::clone(&gate);
+    let disk = Disk::scripted(move |call| {
+        if call.op == DiskOp::Sync {
+            let (open, changed) = &*asked;
+            changed.wait_while(&mut open.lock(), |open| !*open);
+        }
+        Verdict::Proceed
+    });
+    (disk.unwrap(), gate)
+}
+
+fn set(gate: &(Mutex<bool>, Condvar), open: bool) {
+    *gate.0.lock() = open;
+    gate.1.notify_all();
+}
+
+#[tokio::test]
+async fn who_starts_a_new_actor_is_answered_before_its_commit_and_hears_of_that() {
+    let folder = tempfile::tempdir().unwrap();
+    let (disk, gate) = gated_disk();
+    let path = folder.path().join("directory.db");
+    let directory = Directory::open_on(disk, &path).await.unwrap();
+    set(&gate, false);
+    let started = directory.get_or_create_started(new_actor("a", "k", 1));
+    let started = started.await.unwrap();
+    assert!(started.created);
+    assert_eq!(started.record.generation, 1);
+    assert!(started.commit.outcome().is_none(), "not on disk yet");
+
+    set(&gate, true);
+    let found = directory.by_key("chat", "k").await.unwrap().unwrap();
+    started.commit.outcome().expect("it ended").expect("well");
+    assert_eq!(found.generation, 1);
+    assert_eq!(directory.next_generation("a").await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn who_finds_an_actor_that_is_being_created_waits_for_the_same_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = open(&folder).await;
+    let calls: Vec<_> = (0..16)
+        .map(|number| {
+            let directory = directory.clone();
+            let new = new_actor(&format!("id{number}"), "k", number);
+            tokio::spawn(async move { directory.get_or_create_started(new).await.unwrap() })
+        })
+        .collect();
+    let mut started = Vec::new();
+    for call in calls {
+        started.push(call.await.unwrap());
+    }
+    let created: Vec<_> = started.iter().filter(|started| started.created).collect();
+    assert_eq!(created.len(), 1);
+    directory.by_key("chat", "k").await.unwrap().expect("made");
+    for each in &started {
+        assert_eq!(each.record.id, created[0].record.id);
+        each.commit.outcome().expect("it ended").expect("well");
+    }
+}
+
+#[tokio::test]
+async fn a_creation_that_could_not_be_committed_says_so_and_leaves_the_key_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let (disk, faults) = Disk::with_faults().unwrap();
+    let path = folder.path().join("directory.db");
+    let directory = Directory::open_on(disk, &path).await.unwrap();
+    directory.create(new_actor("z", "z", 0)).await.unwrap();
+    faults.set(Some(Fault::WriteError));
+    let lost = directory.get_or_create_started(new_actor("a", "k", 1));
+    let lost = lost.await.unwrap();
+    assert_eq!(directory.by_key("chat", "k").await.unwrap(), None);
+    let error = lost.commit.outcome().expect("it ended").unwrap_err();
+    assert!(error.is(&code::HOST_STORAGE_FAILED), "{error}");
+
+    faults.set(None);
+    let again = directory.get_or_create_started(new_actor("b", "k", 2));
+    assert!(again.await.unwrap().created);
 }

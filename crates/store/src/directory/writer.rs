@@ -18,6 +18,7 @@ use super::sql;
 use crate::disk::Disk;
 use crate::failure::{IoResult, SqlResult, closed, storage_failed};
 use crate::group_commit::{self, Aftermath, Unit};
+use crate::pending_commit::CommitEnd;
 
 /// Calls in line, and calls that share a commit at most.
 const LINE: usize = 256;
@@ -29,6 +30,8 @@ pub(super) enum Answer {
     Read,
     /// A change, answered as soon as it is made; durable some time later.
     AtOnce,
+    /// A change, answered as soon as it is made and then synced.
+    Promised,
     /// A change, answered after the sync.
     WhenDurable,
 }
@@ -115,12 +118,32 @@ impl Writer {
         answer: Answer,
         f: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
+        self.submit(answer, None, f).await
+    }
+
+    /// Runs a change that is committed like a durable one and answered as soon as
+    /// it is made; `end` tells of the commit.
+    pub(super) async fn run_promised<T: Send + 'static>(
+        &self,
+        f: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+        end: CommitEnd,
+    ) -> Result<T> {
+        self.submit(Answer::Promised, Some(end), f).await
+    }
+
+    async fn submit<T: Send + 'static>(
+        &self,
+        answer: Answer,
+        end: Option<CommitEnd>,
+        f: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
         let (reply, result) = oneshot::channel();
         let call = Pending {
             answer,
             work: Some(f),
             value: None,
             reply: Some(reply),
+            end,
         };
         self.awaited.fetch_add(1, Ordering::SeqCst);
         let _awaited = Awaited(&self.awaited);
@@ -193,8 +216,9 @@ fn serve(conn: Connection, mut calls: mpsc::Receiver<Message>, leap: &Leap) {
 }
 
 fn run_group(conn: &Connection, group: Vec<Box<dyn Call>>, leap: &Leap) {
-    let strongest = |wanted| group.iter().any(|call| call.answer() == wanted);
-    let (durable, relaxed) = (strongest(Answer::WhenDurable), strongest(Answer::AtOnce));
+    let any = |wanted| group.iter().any(|call| call.answer() == wanted);
+    let durable = any(Answer::WhenDurable) || any(Answer::Promised);
+    let relaxed = any(Answer::AtOnce);
     if !durable && !relaxed {
         return group_commit::run_reads(conn, group);
     }
@@ -227,6 +251,8 @@ struct Pending<T, F> {
     work: Option<F>,
     value: Option<T>,
     reply: Option<oneshot::Sender<Result<T>>>,
+    /// Of a promised change.
+    end: Option<CommitEnd>,
 }
 
 impl<T, F> Pending<T, F> {
@@ -248,7 +274,7 @@ where
             return Ok(());
         };
         let value = work(conn)?;
-        if self.answer == Answer::AtOnce {
+        if matches!(self.answer, Answer::AtOnce | Answer::Promised) {
             self.reply(Ok(value));
         } else {
             self.value = Some(value);
@@ -257,11 +283,15 @@ where
     }
 
     fn settle(mut self: Box<Self>, outcome: Result<()>) {
+        if let Some(end) = self.end.take() {
+            let copy = outcome.as_ref().copied().map_err(Error::duplicate);
+            end.tell(copy.map_err(not_an_actor));
+        }
         match (outcome, self.value.take()) {
             (Ok(()), Some(value)) => self.reply(Ok(value)),
             (Ok(()), None) => {}
             (Err(error), _) if self.reply.is_none() => {
-                tracing::warn!(%error, "a note in the directory was lost");
+                tracing::warn!(%error, "a change of the directory that was answered early was lost");
             }
             (Err(error), _) => self.reply(Err(error)),
         }

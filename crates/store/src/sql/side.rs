@@ -143,13 +143,14 @@ impl<'a> Session<'a> {
     /// it could see is in the file.
     pub(super) fn readers(&mut self) -> Result<Option<Readers<'a>>> {
         let (files, room) = (self.files(), self.room_for_readers());
-        let Place::File(path) = self.place() else {
+        let place = self.place();
+        if !matches!(place, Place::File(_)) {
             return Ok(None);
-        };
+        }
         let file = self.file()?;
         let all_is_in_the_file =
             !file.is_corked() && !file.in_transaction() && !file.user.watch.has_temporary_objects();
-        let path = Arc::clone(path);
+        let path = Arc::clone(place.path());
         Ok((all_is_in_the_file && disk::shares_files()).then_some(Readers { room, files, path }))
     }
 }

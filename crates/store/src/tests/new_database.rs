@@ -2,11 +2,13 @@
 
 use std::fs;
 
-use greenroom_error::code;
+use greenroom_error::{Error, code};
 use rusqlite::Connection;
 
 use super::fixture::{Fixture, in_line, initialised, inspect, state_only, stored_state};
 use crate::files::{NEW, beside};
+use crate::pending_commit::PendingCommit;
+use crate::{Disk, Fault, StoreOptions};
 
 #[tokio::test]
 async fn a_first_start_leaves_no_file_until_it_is_committed() {
@@ -168,4 +170,75 @@ fn batch(
 ) -> impl FnOnce(&mut Connection) -> greenroom_error::Result<()> + Send + 'static {
     use crate::failure::SqlResult;
     move |conn| conn.execute_batch(sql).sql("run a test script")
+}
+
+#[tokio::test]
+async fn a_new_database_gets_its_name_after_the_commit_that_it_waits_for() {
+    let fixture = Fixture::new();
+    let (pending, end) = PendingCommit::begin();
+    let database = fixture.store.database_after(fixture.path("a"), pending);
+    database.start().await.unwrap();
+    database.save(initialised("one")).await.unwrap();
+    let commit = in_line(database.commit_startup()).await;
+    let temporary = beside(&fixture.path("a"), NEW);
+    while !temporary.exists() {
+        tokio::task::yield_now().await;
+    }
+    assert!(!fixture.path("a").exists());
+
+    end.tell(Ok(()));
+    commit.await.unwrap();
+    assert!(fixture.path("a").exists() && !temporary.exists());
+    assert_eq!(stored_state(&database).await.as_deref(), Some("one"));
+}
+
+#[tokio::test]
+async fn a_new_database_whose_commit_failed_leaves_nothing_on_disk_or_in_memory() {
+    let fixture = Fixture::new();
+    let (pending, end) = PendingCommit::begin();
+    let database = fixture.store.database_after(fixture.path("a"), pending);
+    database.start().await.unwrap();
+    database.save(initialised("one")).await.unwrap();
+    end.tell(Err(Error::new(&code::HOST_STORAGE_FAILED)));
+    let error = database.commit_startup().await.unwrap_err();
+    assert!(error.is(&code::HOST_STORAGE_FAILED), "{error}");
+    assert!(!fixture.path("a").exists());
+    assert!(!beside(&fixture.path("a"), NEW).exists());
+    assert_eq!(fixture.store.open_count(), 0);
+    database.close().await.expect("there is nothing to keep");
+}
+
+#[tokio::test]
+async fn folders_are_made_ahead_with_one_sync_for_all() {
+    let (disk, faults) = Disk::with_faults().unwrap();
+    let fixture = Fixture::with(StoreOptions {
+        disk,
+        ..StoreOptions::default()
+    });
+    let path = |name: &str| fixture.folder.path().join(name).join("a.db");
+    let paths: Vec<_> = ["x", "y", "z", "x"].map(path).to_vec();
+    fixture.store.make_folders_of(&paths).unwrap();
+    assert_eq!(faults.syncs(), 1);
+    assert!(paths.iter().all(|path| path.parent().unwrap().is_dir()));
+    fixture.store.make_folders_of(&paths).unwrap();
+    assert_eq!(faults.syncs(), 1, "they were there");
+}
+
+#[tokio::test]
+async fn a_folder_whose_name_could_not_be_synced_is_synced_before_a_file_in_it_counts() {
+    let (disk, faults) = Disk::with_faults().unwrap();
+    let fixture = Fixture::with(StoreOptions {
+        disk,
+        ..StoreOptions::default()
+    });
+    faults.set(Some(Fault::SyncError));
+    let path = fixture.path("a");
+    let made = fixture.store.make_folders_of(std::slice::from_ref(&path));
+    assert!(made.is_err() && path.parent().unwrap().is_dir());
+    faults.set(None);
+
+    let before = faults.syncs();
+    fixture.existing("a", "one").await;
+    // The file, its name, the folder's name.
+    assert_eq!(faults.syncs() - before, 3);
 }

@@ -1,4 +1,5 @@
-/** The inspector's socket and files of actors of our own layer. */
+/** The inspector's socket, page and files of actors of our own layer. */
+import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -77,4 +78,37 @@ test("an actor type brings tabs, whose files everybody may read", async () => {
   const { socket, next } = await inspect(url, id);
   expect((await next(TO_INSPECTOR.init)).includes("Mine")).toBe(true);
   socket.destroy();
+});
+
+test("the inspector's page is one document whose policy allows what is in it and nothing else", async () => {
+  const { url, local } = await served({ plain: actor({ actions: {} }) });
+  const id = await local.plain.getOrCreate("a").resolve();
+  const file = (path: string) => fetch(`${url}/gateway/${id}/inspector/${path}`);
+  const page = await file("ui/");
+  const text = await page.text();
+  expect([page.status, page.headers.get("content-type")]).toEqual([200, "text/html; charset=utf-8"]);
+  const inside = (name: string) => new RegExp(`<${name}[^>]*>([\\s\\S]*?)</${name}>`).exec(text)?.[1] as string;
+  const hash = (part: string) => `'sha256-${createHash("sha256").update(part).digest("base64")}'`;
+  const policy = Object.fromEntries(
+    (page.headers.get("content-security-policy") as string).split(";").map((part) => {
+      const [name, ...sources] = part.trim().split(/\s+/);
+      return [name, sources.join(" ")];
+    }),
+  );
+  expect(policy).toEqual({
+    "default-src": "'none'",
+    "connect-src": "'self'",
+    "base-uri": "'none'",
+    "form-action": "'none'",
+    "script-src": hash(inside("script")),
+    "style-src": hash(inside("style")),
+  });
+  expect(text).not.toMatch(/(?:src|href)=|innerHTML|\son[a-z]+="/);
+  expect((await file("ui")).status).toBe(200);
+  expect(await (await file("ui/index.html")).text()).toBe(text);
+  const missing = await file("ui/assets/other.js");
+  expect([missing.status, (await missing.json()) as { code: string }]).toMatchObject([
+    404,
+    { code: "ui_asset_not_found" },
+  ]);
 });

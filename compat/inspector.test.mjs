@@ -221,10 +221,10 @@ describe("what everybody may see", () => {
     assert.match(await metrics.text(), /^# TYPE greenroom_sockets_open gauge$/m);
   });
 
-  test("is not an interface that this host does not have", async () => {
+  test("is no file that does not exist", async () => {
     const id = await fresh("worker").resolve();
     for (const [path, code] of [
-      ["ui/", "ui_asset_not_found"],
+      ["ui/assets/none.js", "ui_asset_not_found"],
       ["custom-tabs/none/", "custom_tab_not_found"],
     ]) {
       const response = await fetch(`${program.url}/gateway/${id}/inspector/${path}`);

@@ -250,7 +250,7 @@ codes! {
     INSPECTOR_INIT_ERROR = row("inspector", "init_error", "Inspector could not read the actor");
     INSPECTOR_CUSTOM_TAB_NOT_FOUND = row("inspector", "custom_tab_not_found", "Inspector custom tab id was not registered on this actor").http(404);
     INSPECTOR_CUSTOM_TAB_ASSET_NOT_FOUND = row("inspector", "custom_tab_asset_not_found", "Inspector custom tab has no such file").http(404);
-    INSPECTOR_UI_ASSET_NOT_FOUND = row("inspector", "ui_asset_not_found", "Inspector user interface is not part of this host").http(404);
+    INSPECTOR_UI_ASSET_NOT_FOUND = row("inspector", "ui_asset_not_found", "Inspector user interface has no such file").http(404);
 
     // Runtime socket.
     RUNTIME_SOCKET_NOT_ENABLED = row("actor_runtime_socket", "not_enabled", "Experimental Actor Runtime Socket is not enabled for this actor.").public(400, 500);

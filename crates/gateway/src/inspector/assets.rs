@@ -1,7 +1,6 @@
-//! Files that an inspector's page loads: those of the actor type's own tabs.
+//! Files of the inspector: its own page, and those of the actor type's tabs.
 //!
-//! They are public, as the page itself is; what it asks of the actor needs the
-//! token. The inspector's own user interface is not part of this host.
+//! They are public; what a page asks of the actor needs the token.
 
 use greenroom_core::ActorConfig;
 use greenroom_error::{Error, Result, code};
@@ -11,6 +10,7 @@ use serde_json::json;
 
 use crate::body::ReplyBody;
 use crate::files::{relative_path, serve_file};
+use crate::inspector::page;
 use crate::reply::{self, HttpReply};
 
 /// What tabs share, so that they look alike. Follows the page's light or dark theme.
@@ -25,7 +25,8 @@ th, td { padding: 0.25rem 0.75rem; text-align: left; border-bottom: 1px solid #8
 /// A file of the inspector's page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asset<'a> {
-    UserInterface,
+    /// The page, and the path below it.
+    UserInterface(&'a str),
     TabStyles,
     /// Id of the tab, and the path below its folder.
     CustomTab(&'a str, &'a str),
@@ -34,8 +35,10 @@ pub(crate) enum Asset<'a> {
 impl<'a> Asset<'a> {
     /// Finds the asset of a path below `/inspector/`.
     pub(crate) fn find(path: &'a str) -> Option<Self> {
-        if path == "ui" || path.starts_with("ui/") {
-            return Some(Self::UserInterface);
+        if let Some(rest) = path.strip_prefix("ui")
+            && (rest.is_empty() || rest.starts_with('/'))
+        {
+            return Some(Self::UserInterface(rest));
         }
         if path == "tab.css" {
             return Some(Self::TabStyles);
@@ -51,7 +54,9 @@ impl<'a> Asset<'a> {
     /// path that leads out of the tab's folder.
     pub(crate) async fn serve(&self, config: &ActorConfig) -> Result<HttpReply> {
         match self {
-            Self::UserInterface => Err(Error::new(&code::INSPECTOR_UI_ASSET_NOT_FOUND)),
+            Self::UserInterface(path) => {
+                page::at(path).ok_or_else(|| Error::new(&code::INSPECTOR_UI_ASSET_NOT_FOUND))
+            }
             Self::TabStyles => {
                 let styles = ReplyBody::whole(TAB_CSS);
                 Ok(reply::of(StatusCode::OK, "text/css; charset=utf-8", styles))
@@ -89,8 +94,8 @@ mod tests {
 
     #[test]
     fn assets_are_told_from_routes() {
-        assert_eq!(Asset::find("ui"), Some(Asset::UserInterface));
-        assert_eq!(Asset::find("ui/a.js"), Some(Asset::UserInterface));
+        assert_eq!(Asset::find("ui"), Some(Asset::UserInterface("")));
+        assert_eq!(Asset::find("ui/a.js"), Some(Asset::UserInterface("/a.js")));
         assert_eq!(Asset::find("tab.css"), Some(Asset::TabStyles));
         let tab = |path| Some(Asset::CustomTab("mine", path));
         assert_eq!(Asset::find("custom-tabs/mine"), tab(""));

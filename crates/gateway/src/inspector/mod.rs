@@ -9,6 +9,7 @@
 mod answers;
 pub(crate) mod assets;
 mod database;
+mod page;
 mod session;
 mod views;
 

@@ -9,6 +9,7 @@
 pub mod actor;
 pub mod clock;
 pub mod config;
+pub mod figures;
 pub mod host;
 pub mod registry;
 pub mod reply;

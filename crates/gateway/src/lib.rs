@@ -15,6 +15,7 @@ mod action;
 mod body;
 pub mod connect;
 mod figures;
+mod figures_text;
 pub mod files;
 mod head;
 pub mod inspector;

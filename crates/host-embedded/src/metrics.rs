@@ -18,6 +18,7 @@ impl Shared {
             actors_awake: self.registry.instance_count(),
             databases_open: self.store.open_count(),
             sockets_open: self.sockets.open_count(),
+            types: self.registry.type_reports(),
         };
         figures.text()
     }

@@ -192,6 +192,7 @@ impl EngineHost {
             actors_awake: self.awake_count(),
             databases_open: self.open_databases(),
             sockets_open: self.open_sockets(),
+            types: self.shared().registry.type_reports(),
         };
         figures.text()
     }

@@ -34,6 +34,7 @@ use crate::actor::work::{
 };
 use crate::clock::Clock;
 use crate::config::ActorConfig;
+use crate::figures::TypeFigures;
 use crate::host::{ActorRef, Host};
 
 /// Shared handle to one generation of one actor.
@@ -131,6 +132,11 @@ impl ActorContext {
     }
     pub fn config(&self) -> &ActorConfig {
         self.0.factory.config()
+    }
+
+    /// What is counted of this actor's type.
+    pub(crate) fn type_figures(&self) -> &TypeFigures {
+        self.0.factory.figures()
     }
     pub fn clock(&self) -> &Clock {
         &self.0.clock

@@ -15,6 +15,7 @@ use crate::actor::connection::ConnHandle;
 use crate::actor::context::ActorContext;
 use crate::actor::messages::ActorEvent;
 use crate::config::ActorConfig;
+use crate::figures::TypeFigures;
 use crate::reply::Reply;
 
 pub type EntryFuture = Pin<Box<dyn Future<Output = Result<()>> + Send>>;
@@ -24,6 +25,7 @@ type Entry = Box<dyn Fn(ActorStart) -> EntryFuture + Send + Sync>;
 pub struct ActorFactory {
     config: ActorConfig,
     entry: Entry,
+    figures: TypeFigures,
 }
 
 /// What one generation starts with.
@@ -71,12 +73,17 @@ impl ActorFactory {
     {
         Self {
             config,
+            figures: TypeFigures::default(),
             entry: Box::new(move |start| Box::pin(entry(start))),
         }
     }
 
     pub fn config(&self) -> &ActorConfig {
         &self.config
+    }
+
+    pub(crate) fn figures(&self) -> &TypeFigures {
+        &self.figures
     }
 
     pub(crate) fn start(&self, start: ActorStart) -> EntryFuture {

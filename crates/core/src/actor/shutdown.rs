@@ -33,6 +33,7 @@ impl ActorTask {
         let (now, span) = (self.ctx.clock().now(), self.ctx.config().sleep_grace_period);
         self.timers.arm_grace(now + span);
         self.grace_until = Some(now + span);
+        self.grace_began = Some(now);
         self.ctx
             .set_last_call(now + (span - span / LAST_CALL_SHARE));
         self.ctx.0.work.set_interested(true);
@@ -118,6 +119,7 @@ impl ActorTask {
             "shutdown reached its grace deadline; what is still running is cut"
         );
         self.ctx.shutdown_deadline().cancel();
+        self.ctx.type_figures().grace_was_cut(reason);
         LiveExit::Shutdown(reason)
     }
 
@@ -151,6 +153,10 @@ impl ActorTask {
     /// Everything after grace. Every step runs; the first failure is the result.
     pub(super) async fn run_shutdown(&mut self, reason: ShutdownKind) -> Result<()> {
         self.transition_to(LifecycleState::finalize_of(reason));
+        if let Some(began) = self.grace_began.take() {
+            let took = self.ctx.clock().now().since(began);
+            self.ctx.type_figures().grace_took(reason, took);
+        }
         self.ctx.set_door_closed(true);
         self.timers.clear();
         self.refuse_leftovers();

@@ -18,7 +18,9 @@ use crate::actor::conn_rows;
 use crate::actor::connection::{ConnHandle, HibernationMetadata};
 use crate::actor::factory::ActorStart;
 use crate::actor::lifecycle::LifecycleState;
-use crate::actor::task::{ActorTask, LiveExit, PendingStart, StartPhase};
+use crate::actor::task::{self, ActorTask, LiveExit, PendingStart};
+use crate::clock::Instant;
+use crate::figures::{StartKind, StartPhase};
 use crate::host::{HeldSocket, HibernationId};
 use crate::reply::{Reply, reply};
 
@@ -26,13 +28,26 @@ impl ActorTask {
     /// First half: up to the running preamble. The loop then goes on, so that
     /// saves asked for by start hooks are served.
     pub(super) async fn begin_start(&mut self, reply: Reply<()>) -> Option<LiveExit> {
-        match self.load_storage().await {
+        let began = self.ctx.clock().now();
+        let loaded = self.load_storage().await;
+        let kind = StartKind {
+            phase: StartPhase::LoadPersisted,
+            is_new: None,
+            succeeded: loaded.is_ok(),
+        };
+        self.count_start(kind, began);
+        match loaded {
             Ok(loaded) => {
-                self.spawn_adapter(loaded, reply);
+                self.spawn_adapter(loaded, began, reply);
                 None
             }
             Err(error) => self.fail_start(error, reply).await,
         }
+    }
+
+    fn count_start(&self, kind: StartKind, since: Instant) {
+        let took = self.ctx.clock().now().since(since);
+        self.ctx.type_figures().start_took(kind, took);
     }
 
     async fn load_storage(&mut self) -> Result<Loaded> {
@@ -135,16 +150,18 @@ impl ActorTask {
         Ok(conn)
     }
 
-    fn spawn_adapter(&mut self, loaded: Loaded, start_reply: Reply<()>) {
+    fn spawn_adapter(&mut self, loaded: Loaded, began: Instant, start_reply: Reply<()>) {
         self.transition_to(LifecycleState::Started);
         let (startup_ready, ready) = reply();
-        let waiting = StartPhase::Waiting(PendingStart {
+        let waiting = task::StartPhase::Waiting(PendingStart {
             ready,
             reply: start_reply,
             is_new: loaded.is_new,
             corked: loaded.corked,
+            began,
+            loaded: self.ctx.clock().now(),
         });
-        let StartPhase::Before(events) = std::mem::replace(&mut self.start, waiting) else {
+        let task::StartPhase::Before(events) = std::mem::replace(&mut self.start, waiting) else {
             unreachable!("on_start admits one start, in Loading");
         };
         let start = ActorStart {
@@ -171,16 +188,31 @@ impl ActorTask {
 
     /// Second half, once the preamble has answered.
     pub(super) async fn finish_start(&mut self, ready: Result<()>) -> Option<LiveExit> {
-        let StartPhase::Waiting(pending) = std::mem::replace(&mut self.start, StartPhase::Done)
+        let task::StartPhase::Waiting(pending) =
+            std::mem::replace(&mut self.start, task::StartPhase::Done)
         else {
             return None;
         };
+        let kind = StartKind {
+            phase: StartPhase::RuntimePreamble,
+            is_new: Some(pending.is_new),
+            succeeded: ready.is_ok(),
+        };
+        self.count_start(kind, pending.loaded);
         let finished = match ready {
             Ok(()) => self.settle_new_actor(&pending).await,
             Err(error) => Err(self.reason_of_failed_preamble(error).await),
         };
+        let kind = StartKind {
+            phase: StartPhase::Total,
+            is_new: Some(pending.is_new),
+            succeeded: finished.is_ok(),
+        };
+        self.count_start(kind, pending.began);
         match finished {
             Ok(()) => {
+                self.has_started = true;
+                self.ctx.type_figures().actor_started();
                 self.arm_sleep_timer();
                 self.ctx.resume_alarms();
                 self.arm_alarm();
@@ -240,7 +272,7 @@ impl ActorTask {
         let error = self.ctx.attach_actor(error);
         // The host logs it, with the actor's name.
         tracing::debug!(actor_id = %self.ctx.actor_id(), %error, "actor start failed");
-        self.start = StartPhase::Done;
+        self.start = task::StartPhase::Done;
         self.ctx.abort_signal().cancel();
         self.ctx.shutdown_deadline().cancel();
         if let Some(adapter) = &self.adapter {

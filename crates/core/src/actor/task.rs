@@ -82,6 +82,8 @@ pub(crate) struct PendingStart {
     pub is_new: bool,
     /// Startup writes are held back until they are committed as one.
     pub corked: bool,
+    pub began: Instant,
+    pub loaded: Instant,
 }
 
 pub(crate) struct ActorTask {
@@ -99,6 +101,9 @@ pub(crate) struct ActorTask {
     pub(super) stopping: Option<(ShutdownKind, Reply<()>)>,
     /// When the grace of that stop is over.
     pub(super) grace_until: Option<Instant>,
+    pub(super) grace_began: Option<Instant>,
+    /// It took work, so its end is that of a started actor.
+    pub(super) has_started: bool,
 }
 
 /// What of the start is still ahead.
@@ -144,6 +149,8 @@ impl ActorTask {
             persistence: PersistenceSlot::default(),
             stopping: None,
             grace_until: None,
+            grace_began: None,
+            has_started: false,
         }
     }
 
@@ -163,6 +170,9 @@ impl ActorTask {
                 Box::pin(self.run_terminated()).await;
                 self.end_inboxes();
             }
+        }
+        if self.has_started {
+            self.ctx.type_figures().actor_stopped();
         }
     }
 

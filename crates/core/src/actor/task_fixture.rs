@@ -141,6 +141,8 @@ impl Rig {
             reply: start_reply,
             is_new: false,
             corked: false,
+            began: rig.task.ctx.clock().now(),
+            loaded: rig.task.ctx.clock().now(),
         });
         let before = std::mem::replace(&mut rig.task.start, waiting);
         if let StartPhase::Before(events) = before {

@@ -30,6 +30,7 @@ use crate::actor::task::{ActorTask, Inboxes};
 use crate::actor::work::WorkRegistry;
 use crate::actor::{ProcessPending, dispatch_channel};
 use crate::clock::Clock;
+use crate::figures::{LiveFigures, TypeReport};
 use crate::host::{ActorRef, Host, StopReason};
 use crate::reply::reply;
 
@@ -112,6 +113,35 @@ impl RegistryDispatcher {
     /// Instances that are starting, active or stopping.
     pub fn instance_count(&self) -> usize {
         self.instances.lock().values().map(Vec::len).sum()
+    }
+
+    /// What is counted of each registered type, and seen of its actors now.
+    pub fn type_reports(&self) -> Vec<TypeReport> {
+        let mut live: HashMap<String, LiveFigures> = HashMap::new();
+        for handle in self.live_handles() {
+            let ctx = handle.ctx();
+            live.entry(ctx.name().to_owned()).or_default().add(ctx);
+        }
+        let report = |(name, factory): (&str, &Arc<ActorFactory>)| {
+            let live = live.get(name).copied().unwrap_or_default();
+            TypeReport::of(name, factory.figures(), live)
+        };
+        let mut reports: Vec<_> = self.factories().map(report).collect();
+        reports.sort_by(|one, other| one.name.cmp(&other.name));
+        reports
+    }
+
+    fn live_handles(&self) -> Vec<Arc<ActorHandle>> {
+        let instances = self.instances.lock();
+        let phases = instances
+            .values()
+            .flatten()
+            .map(|each| each.phase.borrow().clone());
+        let handle = |phase| match phase {
+            Phase::Active(handle) | Phase::Stopping(handle, _) => Some(handle),
+            Phase::Starting | Phase::Gone => None,
+        };
+        phases.filter_map(handle).collect()
     }
 
     /// Ids with an instance in this process.

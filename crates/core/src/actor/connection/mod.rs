@@ -106,6 +106,7 @@ impl ActorContext {
         if conn.is_hibernatable() {
             self.queue_hibernation_update(conn.id());
         }
+        self.type_figures().connected();
         Ok(conn)
     }
 

@@ -196,6 +196,7 @@ impl ActorContext {
                 other => Err(unexpected(&other)),
             });
             if let Ok(id) = &sent {
+                ctx.type_figures().message_sent();
                 if let Some(answer) = answer {
                     ctx.0.queue.answers.lock().insert(*id, answer);
                 }

@@ -238,6 +238,8 @@ struct Parcel {
 
 impl Parcel {
     fn accept(mut self, completable: bool) -> Vec<QueueMessage> {
+        let received = self.taken.messages.len();
+        self.ctx.type_figures().messages_received(received);
         let messages = std::mem::take(&mut self.taken.messages);
         let own = |taken| QueueMessage::received(self.ctx.clone(), taken, completable);
         messages.into_iter().map(own).collect()

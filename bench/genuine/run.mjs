@@ -3,7 +3,18 @@
 // program, start anew in each round and are measured in turn. `--write` puts the
 // table into bench/README.md, below the other one.
 
-import { readFileSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  fdatasyncSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { nodeBinary } from "../../compat/lib/nodes.mjs";
@@ -20,6 +31,22 @@ async function measure(side) {
   const script = fileURLToPath(new URL("round.mjs", import.meta.url));
   const { output } = await must(nodeBinary(22), [script, side], { output: "keep" });
   return JSON.parse(output.trim().split("\n").at(-1));
+}
+
+/** Median milliseconds of a synced write of 4 kB where both sides have their data. */
+function syncedWrite() {
+  const folder = mkdtempSync(join(tmpdir(), "greenroom-synced-"));
+  const file = openSync(join(folder, "file"), "w");
+  const times = [];
+  for (let at = 0; at < 50; at++) {
+    const since = performance.now();
+    writeSync(file, Buffer.alloc(4096));
+    fdatasyncSync(file);
+    times.push(performance.now() - since);
+  }
+  closeSync(file);
+  rmSync(folder, { recursive: true });
+  return median(times);
 }
 
 /** How the medians of the rounds stand to each other and to what was asked for. */
@@ -52,7 +79,9 @@ async function main() {
   await installPackages("bench/genuine", { partial: true });
   const { FIGURES } = await import("./figures.mjs");
   const rounds = { ours: [], genuine: [] };
+  const synced = [];
   for (let round = 1; round <= Number(values.rounds); round++) {
+    synced.push(syncedWrite());
     for (const side of ["ours", "genuine"]) {
       rounds[side].push(await measure(side));
       console.log(`  ${round}/${values.rounds} ${side}: ${rounds[side].at(-1).map(figure).join(", ")}`);
@@ -61,7 +90,8 @@ async function main() {
   const column = (side, at) => rounds[side].map((row) => row[at]);
   const rows = FIGURES.map((subject, at) => summarise(subject, column("ours", at), column("genuine", at)));
   const command = ["npm run bench:genuine", ...(process.argv.length > 2 ? ["--", ...process.argv.slice(2)] : [])];
-  const text = `${conditions(command.join(" "))}\n\n${table(rows)}`;
+  const disk = `A synced write of 4 kB took ${figure(median(synced))} ms.`;
+  const text = `${conditions(command.join(" "))} ${disk}\n\n${table(rows)}`;
   console.log(`\n${text}`);
   if (values.write) {
     const page = readFileSync(README, "utf8");

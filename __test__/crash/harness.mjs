@@ -13,7 +13,7 @@ const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 
 export function temporaryFolder(t) {
   const path = mkdtempSync(join(tmpdir(), "greenroom-crash-"));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 20 }));
   return path;
 }
 
@@ -110,6 +110,6 @@ export function checkIntegrity(dataDir) {
     if (status !== 0) throw new Error(`integrity check failed:\n${stdout}${stderr}`);
     return stdout.trim().split("\n").filter(Boolean).length;
   } finally {
-    rmSync(copy, { recursive: true, force: true });
+    rmSync(copy, { recursive: true, force: true, maxRetries: 20 });
   }
 }

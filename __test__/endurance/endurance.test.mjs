@@ -21,7 +21,7 @@ const SETTLING = 16 * 2 ** 20;
 /** Runs a script of this folder below a shell prefix and gives the one message it sends. */
 async function runScript(t, prefix, script, ...args) {
   const dataDir = mkdtempSync(join(tmpdir(), "greenroom-endurance-"));
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  t.after(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20 }));
   const path = fileURLToPath(new URL(script, import.meta.url));
   const command = `${prefix} exec "$0" --expose-gc "$@"`;
   const child = spawn("sh", ["-c", command, process.execPath, path, ...args.map(String)], {

@@ -22,7 +22,7 @@ afterEach(async () => {
 
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), "greenroom-"));
-  cleanups.push(() => rmSync(folder, { recursive: true, force: true }));
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
   return folder;
 }
 

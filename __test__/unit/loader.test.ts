@@ -11,7 +11,7 @@ beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), "greenroom-loader-"));
   for (const file of ["native.js", "package.json"]) copyFileSync(join(root, file), join(folder, file));
 });
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20 }));
 
 /** Loads in a process of its own and tells what came of it. */
 const load = (env: Record<string, string> = {}, before = "") => {

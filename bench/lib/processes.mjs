@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 
 export function temporaryFolder(name) {
   const path = mkdtempSync(join(tmpdir(), `greenroom-bench-${name}-`));
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) };
+  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 20 }) };
 }
 
 async function answer(child) {

@@ -58,7 +58,7 @@ async function shellOnceAsleep(file, sql) {
 
 function folder(t) {
   const path = mkdtempSync(join(tmpdir(), "greenroom-files-"));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 20 }));
   return path;
 }
 

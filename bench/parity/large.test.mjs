@@ -90,7 +90,7 @@ test(`a table of ${ROWS.toLocaleString("en-US")} rows is filled, indexed, read i
   const registry = setup({ use: { holder: holder(dataDir) }, dataDir, logging: { level: "silent" } });
   t.after(async () => {
     await registry.shutdown();
-    rmSync(dataDir, { recursive: true, force: true });
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 20 });
   });
   const handle = registry.client().holder.getOrCreate("a");
   const timed = async (what, work) => {

@@ -64,7 +64,7 @@ export async function inActor(use) {
     await registry.client().subject.getOrCreate("parity").use();
   } finally {
     await registry.shutdown();
-    rmSync(dataDir, { recursive: true, force: true });
+    rmSync(dataDir, { recursive: true, force: true, maxRetries: 20 });
   }
   if (failure !== undefined) throw failure;
 }

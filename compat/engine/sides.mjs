@@ -16,7 +16,7 @@ const FOLDERS = {
 /** Runs `program` (a URL) on the packages of `side`, in a pool of the engine at `endpoint`. */
 export async function startSide(t, side, program, endpoint) {
   const home = mkdtempSync(join(tmpdir(), `greenroom-${side}-`));
-  t.after(() => rmSync(home, { recursive: true, force: true }));
+  t.after(() => rmSync(home, { recursive: true, force: true, maxRetries: 20 }));
   symlinkSync(fileURLToPath(FOLDERS[side]), join(home, "node_modules"));
   const path = join(home, basename(fileURLToPath(program)));
   copyFileSync(program, path);

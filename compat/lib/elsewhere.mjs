@@ -53,7 +53,7 @@ export async function startElsewhere(folder, program, beside = []) {
     if (child.connected) child.send("stop");
     await ended;
     await Promise.all(started.map(end));
-    rmSync(home, { recursive: true, force: true });
+    rmSync(home, { recursive: true, force: true, maxRetries: 20 });
   };
   const [message] = await Promise.race([once(child, "message"), ended.then(() => [])]);
   if (message === undefined) {

@@ -78,7 +78,7 @@ export async function startEngine({ port, variables = {} } = {}) {
   // It outlives nobody, not even a test that forgot it.
   const abandon = () => {
     child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   };
   process.on("exit", abandon);
   try {

@@ -37,7 +37,7 @@ async function startExample(t, dataDir) {
 
 test("the counter example does what it prints", unix, async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), "greenroom-example-"));
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  t.after(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20 }));
   const answerOf = async (command) => {
     const silent = command.replace(/^curl /, "curl --silent --show-error ");
     return (await promisify(exec)(silent, { cwd: root })).stdout.trim();
@@ -60,7 +60,7 @@ test("the counter example does what it prints", unix, async (t) => {
 
 test("a port that is taken is one clear sentence and exit code 1", unix, async (t) => {
   const dataDir = mkdtempSync(join(tmpdir(), "greenroom-example-"));
-  t.after(() => rmSync(dataDir, { recursive: true, force: true }));
+  t.after(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20 }));
   const { text } = await startExample(t, join(dataDir, "one"));
   const [, port] = /127\.0\.0\.1:(\d+)/.exec(text);
   const child = spawn(process.execPath, [join(root, "examples/counter/server.mjs")], {

@@ -7,7 +7,7 @@ import { fingerprint, unlessFresh } from "../lib/stamp.mjs";
 
 function folder(t) {
   const path = mkdtempSync(join(tmpdir(), "greenroom-stamp-"));
-  t.after(() => rmSync(path, { recursive: true, force: true }));
+  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 20 }));
   return path;
 }
 

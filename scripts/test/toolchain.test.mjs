@@ -18,7 +18,7 @@ function onlyPrograms(t, programs) {
   t.after(() => {
     process.env.PATH = PATH;
     if (CC !== undefined) process.env.CC = CC;
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
   });
 }
 

@@ -40,8 +40,7 @@ struct ClientHandles {
 }
 
 /// Connections whose handles are kept. Those of closed ones stay among them until
-/// the next time they are too many, and then all go: hardly any actor has so many,
-/// and one that has loses a little time.
+/// others take their places.
 const CLIENTS_MAX: usize = 256;
 
 #[derive(Default)]
@@ -200,8 +199,10 @@ impl ActorShared {
         if kept.over {
             return;
         }
-        if kept.clients.len() >= CLIENTS_MAX {
-            kept.clients.clear();
+        if kept.clients.len() >= CLIENTS_MAX
+            && let Some(any) = kept.clients.keys().next().cloned()
+        {
+            kept.clients.remove(&any);
         }
         kept.clients.insert(id, handles);
     }

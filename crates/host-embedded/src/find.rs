@@ -40,7 +40,11 @@ impl Shared {
         if let Some(commit) = resident.pending_commit() {
             // In line after the creation, so answered after its commit.
             let record = self.directory.by_id(&resident.id).await?;
-            commit.outcome().unwrap_or(Ok(()))?;
+            if let Some(Err(error)) = commit.outcome() {
+                // Its key is free for the next who asks.
+                self.residents.forget(&resident);
+                return Err(error);
+            }
             record.ok_or_else(not_found)?;
         }
         Ok(resident)
@@ -72,6 +76,7 @@ impl Shared {
                 if record.id != spare {
                     self.spare_ids.give_back(spare);
                 }
+                birth.commit.outcome().unwrap_or(Ok(()))?;
                 Ok(self.residents.adopt_new(record, birth))
             }
         }

@@ -148,9 +148,18 @@ impl Resident {
         self.birth.lock().as_mut()?.generation.take()
     }
 
-    /// The creation is durable, or known to be lost.
+    /// The creation failed: the actor was never there.
+    pub(crate) fn is_stillborn(&self) -> bool {
+        self.pending_commit()
+            .is_some_and(|commit| matches!(commit.outcome(), Some(Err(_))))
+    }
+
+    /// The creation is over. One that failed is remembered as long as this is: what
+    /// is told of the actor is told through it.
     pub(crate) fn end_birth(&self) {
-        self.birth.lock().take();
+        if !self.is_stillborn() {
+            self.birth.lock().take();
+        }
     }
 
     /// After a clean stop the actor's own database holds its input. True if the

@@ -58,8 +58,15 @@ impl Residents {
         self.adopt_with(record, Some(birth))
     }
 
-    fn adopt_with(&self, record: ActorRecord, birth: Option<Birth>) -> Arc<Resident> {
+    fn adopt_with(&self, record: ActorRecord, mut birth: Option<Birth>) -> Arc<Resident> {
         let mut maps = self.0.write();
+        // Once the commit is over, others may have found the actor, started it and
+        // destroyed it: the start asks the directory then, as every other one.
+        if let Some(birth) = &mut birth
+            && birth.commit.outcome().is_some()
+        {
+            birth.generation = None;
+        }
         let Maps { by_id, by_key } = &mut *maps;
         let resident = by_id.entry(record.id).or_insert_with(|| {
             let name = match by_key.get_key_value(&*record.name) {
@@ -112,6 +119,7 @@ impl Residents {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::directory::{Directory, NewActor};
     use crate::resident::Phase;
 
     fn record(key: &str) -> ActorRecord {
@@ -137,6 +145,28 @@ mod tests {
         assert!(Arc::ptr_eq(&first, &second));
         let found = residents.by_key("counter", &first.key).unwrap();
         assert!(Arc::ptr_eq(&first, &found));
+    }
+
+    #[tokio::test]
+    async fn a_creation_that_is_over_leaves_the_generation_to_the_directory() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = greenroom_store::Disk::real();
+        let directory = Directory::open(disk, folder.path().join("directory.db"));
+        let directory = directory.await.unwrap();
+        let new = NewActor {
+            id: ActorId::generate(),
+            name: "counter".to_owned(),
+            key: ActorKey::new(["a"]).unwrap(),
+            input: None,
+            create_ts: 0,
+        };
+        let (record, birth) = directory.get_or_create_started(new).await.unwrap();
+        assert_eq!(birth.generation, Some(1));
+        // Whoever finds the actor there may have started and destroyed it by now.
+        directory.by_id(&record.id).await.unwrap().expect("made");
+        let residents = Residents::default();
+        let resident = residents.adopt_new(record, birth);
+        assert_eq!(resident.take_first_generation(), None);
     }
 
     #[test]

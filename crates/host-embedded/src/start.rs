@@ -42,6 +42,10 @@ impl Shared {
 
     async fn start_generation(&self, resident: &Resident) -> Result<Arc<ActorHandle>> {
         let host: Arc<dyn Host> = self.me().ok_or_else(crate::shared::shut_down)?;
+        if resident.is_stillborn() {
+            // No directory has it, and no code of it runs.
+            return Err(Error::new(&code::ACTOR_NOT_FOUND));
+        }
         let generation = match resident.take_first_generation() {
             Some(first) => first,
             None => self.directory.next_generation(&resident.id).await?,

@@ -81,7 +81,10 @@ fn not_restored() -> Error {
 impl Shared {
     fn database_of(&self, resident: &Resident) -> Result<Database> {
         let path = self.data_dir.look(|data| data.actor_path(&resident.id))?;
-        Ok(self.store.database(path))
+        Ok(match resident.pending_commit() {
+            Some(commit) => self.store.database_after(path, commit),
+            None => self.store.database(path),
+        })
     }
 
     async fn replace(&self, resident: Arc<Resident>, file: PathBuf) -> Result<()> {

@@ -138,7 +138,8 @@ impl Files {
             self.disk.rename(ready, path)?;
             // The log of the one that is ready was cut to nothing, but may be there.
             self.disk.delete(&beside(ready, LOG))?;
-            self.disk.sync_folder(folder)
+            self.disk.sync_folder(folder)?;
+            self.sync_name(folder)
         };
         put().file("put a database in its place")
     }

@@ -68,6 +68,14 @@ impl Place {
         }
     }
 
+    /// Fails as what the database was to come after has failed, if it has.
+    pub(crate) fn check_forsaken(&self) -> Result<()> {
+        match self {
+            Self::File(file) if self.is_forsaken() => file.wait(),
+            Self::File(_) | Self::Pages(..) => Ok(()),
+        }
+    }
+
     /// Deletes the database; whoever keeps pages deletes them himself.
     pub(crate) fn remove(&self, files: &Files) -> Result<()> {
         match self {

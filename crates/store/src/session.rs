@@ -147,10 +147,12 @@ impl<'a> Session<'a> {
 
     /// Makes a corked database durable. It is opened anew when next used.
     pub(crate) fn uncork(&mut self) -> Result<()> {
-        if !self.file.as_ref().is_some_and(|file| file.is_corked()) {
-            return Ok(());
+        match &self.file {
+            Some(file) if file.is_corked() => self.put_away(),
+            Some(_) => Ok(()),
+            // Its image may have been dropped, because it will never have a file.
+            None => self.place().check_forsaken(),
         }
-        self.put_away()
     }
 
     /// Uncorks now, or as soon as the open transaction has ended.

@@ -1,9 +1,11 @@
 //! Who still gets in while the task decides that nothing runs any more.
 
-use futures_util::FutureExt;
-use greenroom_error::code;
+use std::sync::Arc;
 
-use crate::actor::connection::ConnectOptions;
+use futures_util::FutureExt;
+use greenroom_error::{Result, code};
+
+use crate::actor::connection::{ConnTransport, ConnectOptions};
 use crate::actor::lifecycle::LifecycleState;
 use crate::actor::task_fixture::Rig;
 use crate::actor::work::ActorWorkKind;
@@ -71,4 +73,29 @@ async fn an_adapter_that_waits_for_work_while_the_actor_lives_sends_nobody_away(
     let rig = Rig::in_state(LifecycleState::Started);
     assert!(rig.ctx.wait_for_tracked_shutdown_work().await);
     assert!(rig.ctx.refusal().is_none());
+}
+
+struct Silent;
+
+impl ConnTransport for Silent {
+    fn send_event(&self, _: &crate::OutboundEvent) -> Result<()> {
+        Ok(())
+    }
+    fn close(&self, _: u16, _: &str) {}
+}
+
+#[tokio::test]
+async fn a_client_that_is_gone_leaves_nothing_to_whoever_keeps_its_connection() {
+    let rig = Rig::in_state(LifecycleState::Started);
+    let transport = Arc::new(Silent);
+    let options = ConnectOptions {
+        transport: Some(transport.clone()),
+        ..ConnectOptions::default()
+    };
+    let conn = rig.ctx.connect(options).now_or_never();
+    let conn = conn.expect("at once").expect("connects");
+    assert!(conn.has_transport());
+    rig.ctx.connection_closed(conn.id());
+    assert!(!conn.has_transport());
+    assert_eq!(Arc::strong_count(&transport), 1);
 }

@@ -174,6 +174,8 @@ impl ActorContext {
         let Some(conn) = self.take_conn(id) else {
             return;
         };
+        // Whoever keeps the handle does not keep what was never sent.
+        drop(conn.take_transport());
         if !self.config().hooks.closed {
             return;
         }

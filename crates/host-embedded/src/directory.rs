@@ -105,6 +105,13 @@ impl Directory {
         Ok((row.try_into()?, created))
     }
 
+    /// True if nobody has started or destroyed the actor since its creation, which
+    /// counted `first`.
+    pub(crate) async fn is_untouched(&self, id: &ActorId, first: u32) -> Result<bool> {
+        let row = self.0.by_id(id.as_str()).await?;
+        Ok(row.is_some_and(|row| row.generation == first && row.destroy_ts.is_none()))
+    }
+
     /// The actor of this name and key, made if there is none, for who starts it at
     /// once: it may not be durable yet.
     pub(crate) async fn get_or_create_started(

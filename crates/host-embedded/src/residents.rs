@@ -58,15 +58,8 @@ impl Residents {
         self.adopt_with(record, Some(birth))
     }
 
-    fn adopt_with(&self, record: ActorRecord, mut birth: Option<Birth>) -> Arc<Resident> {
+    fn adopt_with(&self, record: ActorRecord, birth: Option<Birth>) -> Arc<Resident> {
         let mut maps = self.0.write();
-        // Once the commit is over, others may have found the actor, started it and
-        // destroyed it: the start asks the directory then, as every other one.
-        if let Some(birth) = &mut birth
-            && birth.commit.outcome().is_some()
-        {
-            birth.generation = None;
-        }
         let Maps { by_id, by_key } = &mut *maps;
         let resident = by_id.entry(record.id).or_insert_with(|| {
             let name = match by_key.get_key_value(&*record.name) {
@@ -148,25 +141,30 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_creation_that_is_over_leaves_the_generation_to_the_directory() {
+    async fn a_first_start_is_one_of_an_actor_that_nobody_has_started_or_destroyed() {
         let folder = tempfile::tempdir().unwrap();
         let disk = greenroom_store::Disk::real();
         let directory = Directory::open(disk, folder.path().join("directory.db"));
         let directory = directory.await.unwrap();
-        let new = NewActor {
-            id: ActorId::generate(),
-            name: "counter".to_owned(),
-            key: ActorKey::new(["a"]).unwrap(),
-            input: None,
-            create_ts: 0,
-        };
-        let (record, birth) = directory.get_or_create_started(new).await.unwrap();
-        assert_eq!(birth.generation, Some(1));
-        // Whoever finds the actor there may have started and destroyed it by now.
-        directory.by_id(&record.id).await.unwrap().expect("made");
-        let residents = Residents::default();
-        let resident = residents.adopt_new(record, birth);
-        assert_eq!(resident.take_first_generation(), None);
+        let mut untouched = Vec::new();
+        for key in ["a", "b", "c"] {
+            let new = NewActor {
+                id: ActorId::generate(),
+                name: "counter".to_owned(),
+                key: ActorKey::new([key]).unwrap(),
+                input: None,
+                create_ts: 0,
+            };
+            let (record, birth) = directory.get_or_create_started(new).await.unwrap();
+            assert_eq!(birth.generation, Some(1));
+            match key {
+                "b" => assert_eq!(directory.next_generation(&record.id).await.unwrap(), 2),
+                "c" => directory.mark_destroyed(&record.id, 1).await.unwrap(),
+                _ => {}
+            }
+            untouched.push(directory.is_untouched(&record.id, 1).await.unwrap());
+        }
+        assert_eq!(untouched, [true, false, false]);
     }
 
     #[test]

@@ -47,8 +47,8 @@ impl Shared {
             return Err(Error::new(&code::ACTOR_NOT_FOUND));
         }
         let generation = match resident.take_first_generation() {
-            Some(first) => first,
-            None => self.directory.next_generation(&resident.id).await?,
+            Some(first) if self.is_first_start(resident, first).await? => first,
+            _ => self.directory.next_generation(&resident.id).await?,
         };
         resident.note_generation(generation);
         let start = StartActor {
@@ -66,6 +66,16 @@ impl Shared {
             true => Error::internal(error.to_string()).with_source(error),
             false => error,
         })
+    }
+
+    /// While the creation is under way nobody else can have found the actor. Once it
+    /// is over, somebody may have started and destroyed it before it came to be here.
+    async fn is_first_start(&self, resident: &Resident, first: u32) -> Result<bool> {
+        let commit = resident.pending_commit();
+        if commit.is_some_and(|commit| commit.outcome().is_none()) {
+            return Ok(true);
+        }
+        self.directory.is_untouched(&resident.id, first).await
     }
 
     async fn input_of(&self, resident: &Resident) -> Result<Option<Bytes>> {

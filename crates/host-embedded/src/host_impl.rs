@@ -9,16 +9,7 @@ use crate::shared::Shared;
 
 impl Host for Shared {
     fn open_storage(&self, actor: ActorRef) -> Result<Database> {
-        let path = self
-            .data_dir
-            .look(|data| data.actor_path(&actor.actor_id))?;
-        let resident = self.residents.by_id(&actor.actor_id);
-        Ok(
-            match resident.and_then(|resident| resident.pending_commit()) {
-                Some(commit) => self.store.database_after(path, commit),
-                None => self.store.database(path),
-            },
-        )
+        self.database_of(&actor.actor_id)
     }
 
     fn set_alarm(&self, actor: ActorRef, at_ms: Option<i64>) -> HostFuture<Result<()>> {

@@ -24,12 +24,12 @@ impl EmbeddedHost {
         let shared = self.shared();
         shared.check_open()?;
         let resident = shared.find(target).await?;
-        let backup = shared.database_of(&resident)?.backup(file.clone()).await;
+        let backup = shared.database_of(&resident.id)?.backup(file.clone()).await;
         match backup {
             // It was made a moment ago and has no data before its first start.
             Err(error) if error.is(&code::SQLITE_CLOSED) && shared.is_open() => {
                 self.wake(target).await?;
-                shared.database_of(&resident)?.backup(file).await
+                shared.database_of(&resident.id)?.backup(file).await
             }
             outcome => outcome,
         }
@@ -79,17 +79,21 @@ fn not_restored() -> Error {
 }
 
 impl Shared {
-    fn database_of(&self, resident: &Resident) -> Result<Database> {
-        let path = self.data_dir.look(|data| data.actor_path(&resident.id))?;
-        Ok(match resident.pending_commit() {
-            Some(commit) => self.store.database_after(path, commit),
-            None => self.store.database(path),
-        })
+    /// The database of an actor; it gets no file before its creation is durable.
+    pub(crate) fn database_of(&self, id: &ActorId) -> Result<Database> {
+        let path = self.data_dir.look(|data| data.actor_path(id))?;
+        let resident = self.residents.by_id(id);
+        Ok(
+            match resident.and_then(|resident| resident.pending_commit()) {
+                Some(commit) => self.store.database_after(path, commit),
+                None => self.store.database(path),
+            },
+        )
     }
 
     async fn replace(&self, resident: Arc<Resident>, file: PathBuf) -> Result<()> {
         let resident = self.hold_asleep(resident).await?;
-        let outcome = match self.database_of(&resident) {
+        let outcome = match self.database_of(&resident.id) {
             Ok(database) => database.replace(file).await,
             Err(error) => Err(error),
         };

@@ -13,7 +13,8 @@ use greenroom_error::Result;
 use greenroom_store::Database;
 use greenroom_wire::ActorId;
 
-use crate::actor::connection::{ConnHandle, ConnTransport, HibernationMetadata};
+use crate::actor::connection::{ConnHandle, ConnTransport};
+use crate::actor::context::ActorContext;
 
 pub type HostFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
@@ -116,11 +117,13 @@ pub trait Host: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Stored connections that are not among the held sockets, and that the actor
-    /// forgets. A host whose surroundings may still have their clients tells those.
-    /// Asked after [`held_sockets`](Self::held_sockets), if there are any.
-    fn orphaned_sockets(&self, actor: ActorRef, sockets: Vec<HibernationMetadata>) {
-        let _ = (actor, sockets);
+    /// Stored connections that are not among the held sockets, because another
+    /// process held them. A host whose surroundings may still have their clients
+    /// names those that go on; the actor forgets the others. Asked after
+    /// [`held_sockets`](Self::held_sockets), if there are any.
+    fn adopt_sockets(&self, ctx: &ActorContext, stored: &[ConnHandle]) -> Vec<HeldSocket> {
+        let _ = (ctx, stored);
+        Vec::new()
     }
 
     /// The actor handled everything up to this message; the host may forget it.

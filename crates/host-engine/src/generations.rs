@@ -78,6 +78,7 @@ impl Shared {
         let me = self.me.upgrade().ok_or_else(shut_down)?;
         let host: Arc<dyn Host> = Arc::clone(&me) as Arc<dyn Host>;
         let actor = start.actor;
+        self.sockets.generation_begins(actor);
         link.restore_sockets(&actor.actor_id, self.sockets.known(&actor.actor_id));
         self.generations.begin(actor, link);
         let started = async {
@@ -96,6 +97,7 @@ impl Shared {
             }
             Err(error) => {
                 tracing::warn!(actor_id = %actor.actor_id, %error, "an actor did not start");
+                self.sockets.adopted_in_vain(&actor.actor_id);
                 self.generations.end(actor);
                 self.generations.announce();
                 Err(error)
@@ -112,7 +114,7 @@ impl Shared {
         };
         self.spawn(async move {
             let stopped = me.registry.stop_actor(actor, reason).await;
-            me.sockets_after(actor, reason);
+            me.sockets_after(actor, reason).await;
             me.generations.end(actor);
             match stopped {
                 Ok(None) => done.clean(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use greenroom_core::{
-    ActorRef, ClientEndpoint, HeldSocket, HibernationId, HibernationMetadata, Host, HostFuture,
+    ActorContext, ActorRef, ClientEndpoint, ConnHandle, HeldSocket, HibernationId, Host, HostFuture,
 };
 use greenroom_error::Result;
 use greenroom_store::Database;
@@ -81,22 +81,27 @@ impl Host for Shared {
     }
 
     /// The engine has clients of these if they were connected to a process that is
-    /// gone. It hands them over like those that are held, to be sent away.
-    fn orphaned_sockets(&self, actor: ActorRef, sockets: Vec<HibernationMetadata>) {
-        let Some(link) = self.generations.link(actor) else {
-            return;
+    /// gone. It hands over those that go on here, and the others to be sent away.
+    fn adopt_sockets(&self, ctx: &ActorContext, stored: &[ConnHandle]) -> Vec<HeldSocket> {
+        let Some(link) = self.generations.link(ctx.actor()) else {
+            return Vec::new();
         };
-        let mut known = self.sockets.known(&actor.actor_id);
-        known.extend(sockets.into_iter().map(|socket| KnownSocket {
+        let adopt = |conn| self.adopt_socket(ctx, conn);
+        let adopted: Vec<_> = stored.iter().filter_map(adopt).collect();
+        let actor_id = ctx.actor_id();
+        let mut known = self.sockets.known(&actor_id);
+        let others = stored.iter().filter_map(ConnHandle::hibernation);
+        let others = others.filter(|meta| adopted.iter().all(|socket| socket.id != meta.id));
+        known.extend(others.map(|socket| KnownSocket {
             id: socket.id,
             last_message: socket.server_message_index,
             path: socket.request_path,
             headers: socket.request_headers.into_iter().collect(),
         }));
-        link.restore_sockets(&actor.actor_id, known);
+        link.restore_sockets(&actor_id, known);
+        adopted
     }
 
-    /// Messages are acknowledged when this process has taken them in; see
-    /// [`crate::sockets`].
+    /// Sessions say how far their messages have come; see [`crate::sockets`].
     fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _message_index: u16) {}
 }

@@ -14,7 +14,7 @@ use greenroom_gateway::ActorSource;
 use greenroom_wire::ActorId;
 use serde_json::json;
 
-use crate::shared::Shared;
+use crate::shared::{Shared, Stage};
 
 /// Bound on all waiting of one request.
 const READY_TIME: Duration = Duration::from_secs(10);
@@ -109,6 +109,11 @@ impl ActorSource for Seeker {
         let actor_id = self.actor_id;
         let clock = self.shared.clock().clone();
         let found = clock.timeout(READY_TIME, self.seek(refused_by)).await;
+        if self.patient && !matches!(found, Ok(Ok(_))) && !self.shared.is_open() {
+            // The actor moves away, and with it what its sockets were not answered.
+            let mut stage = self.shared.stage.subscribe();
+            let _ = stage.wait_for(|stage| *stage == Stage::Closed).await;
+        }
         found.unwrap_or_else(|_| {
             Err(Error::with(
                 &code::GUARD_ACTOR_READY_TIMEOUT,

@@ -15,7 +15,7 @@ use greenroom_store::ConnRow;
 use serde_json::json;
 
 use crate::actor::conn_rows;
-use crate::actor::connection::{ConnHandle, HibernationMetadata};
+use crate::actor::connection::ConnHandle;
 use crate::actor::factory::ActorStart;
 use crate::actor::lifecycle::LifecycleState;
 use crate::actor::task::{self, ActorTask, LiveExit, PendingStart};
@@ -97,20 +97,24 @@ impl ActorTask {
     fn restore_connections(&self, rows: Vec<ConnRow>) -> Vec<ConnHandle> {
         let held = self.ctx.host().held_sockets(self.ctx.actor()).into_iter();
         let mut held: HashMap<_, _> = held.map(|socket| (socket.id, socket)).collect();
-        let mut restored = Vec::new();
-        let mut orphans = Vec::new();
-        for row in rows {
-            let id = row.conn_id.clone();
-            match self.restore_row(row, &mut held) {
-                Ok(conn) => restored.push(conn),
-                Err(orphan) => {
-                    orphans.extend(orphan);
-                    self.ctx.queue_hibernation_removal(&id);
-                }
-            }
+        let stored: Vec<_> = rows
+            .into_iter()
+            .filter_map(|row| self.read_row(row))
+            .collect();
+        let mut restored = self.restore_held(&stored, &mut held);
+        let others: Vec<_> = stored
+            .into_iter()
+            .filter(|conn| self.ctx.conn(conn.id()).is_none())
+            .collect();
+        if !others.is_empty() {
+            let adopted = self.ctx.host().adopt_sockets(&self.ctx, &others);
+            let mut adopted = adopted.into_iter().map(|s| (s.id, s)).collect();
+            restored.extend(self.restore_held(&others, &mut adopted));
         }
-        if !orphans.is_empty() {
-            self.ctx.host().orphaned_sockets(self.ctx.actor(), orphans);
+        for conn in others {
+            if self.ctx.conn(conn.id()).is_none() {
+                self.ctx.queue_hibernation_removal(conn.id());
+            }
         }
         // A crash came before their first save.
         for socket in held.into_values() {
@@ -125,29 +129,40 @@ impl ActorTask {
         restored
     }
 
-    fn restore_row(
-        &self,
-        row: ConnRow,
-        held: &mut HashMap<HibernationId, HeldSocket>,
-    ) -> Result<ConnHandle, Option<HibernationMetadata>> {
-        let conn = match conn_rows::from_row(row) {
-            Ok(conn) => conn,
+    fn read_row(&self, row: ConnRow) -> Option<ConnHandle> {
+        let id = row.conn_id.clone();
+        match conn_rows::from_row(row) {
+            Ok(conn) => Some(conn),
             Err(error) => {
                 tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "a stored connection cannot be read and is dropped");
-                return Err(None);
+                self.ctx.queue_hibernation_removal(&id);
+                None
             }
-        };
-        let meta = conn.hibernation().ok_or(None)?;
-        let Some(socket) = held.remove(&meta.id) else {
-            return Err(Some(meta));
-        };
-        // State goes with the actor's; of subscriptions the client knows better.
-        if let Some(last) = &socket.conn {
-            conn.replace_subscriptions(last.subscriptions());
         }
-        conn.attach_transport(socket.transport);
-        self.ctx.restore_conn(conn.clone());
-        Ok(conn)
+    }
+
+    /// Restores those of the stored connections that have a socket, and takes the
+    /// sockets out.
+    fn restore_held(
+        &self,
+        stored: &[ConnHandle],
+        held: &mut HashMap<HibernationId, HeldSocket>,
+    ) -> Vec<ConnHandle> {
+        let mut restored = Vec::new();
+        for conn in stored {
+            let id = conn.hibernation().map(|meta| meta.id);
+            let Some(socket) = id.and_then(|id| held.remove(&id)) else {
+                continue;
+            };
+            // State goes with the actor's; of subscriptions the client knows better.
+            if let Some(last) = &socket.conn {
+                conn.replace_subscriptions(last.subscriptions());
+            }
+            conn.attach_transport(socket.transport);
+            self.ctx.restore_conn(conn.clone());
+            restored.push(conn.clone());
+        }
+        restored
     }
 
     fn spawn_adapter(&mut self, loaded: Loaded, began: Instant, start_reply: Reply<()>) {

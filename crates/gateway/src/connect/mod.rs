@@ -12,10 +12,10 @@
 mod session;
 mod transport;
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use greenroom_core::{ActorConfig, ActorContext, ConnTransport};
-use greenroom_wire::Encoding;
+use greenroom_wire::{Encoding, RayId};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::connect::session::{Opened, Session};
@@ -47,10 +47,10 @@ pub async fn serve<S, H>(
             way.init(actor.ctx().actor_id().as_str(), conn.id());
             let opened = Opened {
                 conn_id: conn.id().to_owned(),
-                actor,
+                actor: Arc::downgrade(&actor),
                 way,
             };
-            drop(conn);
+            drop((actor, conn));
             Session::new(&mut socket, inbox, &home, &ray_id, opened)
                 .run()
                 .await;
@@ -58,6 +58,52 @@ pub async fn serve<S, H>(
         Opening::Rejected(actor, error) => kind.way(actor.ctx()).reject(&error),
         Opening::Over => {}
     }
+    drop(home);
+    socket.finish().await;
+}
+
+/// A connection that lived in another process, as this one goes on with it.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    pub conn_id: String,
+    pub encoding: Encoding,
+    /// Longest message that is sent, in bytes.
+    pub max_outgoing: u32,
+    pub ray_id: RayId,
+}
+
+impl Resumed {
+    /// The actor's way to the client.
+    pub fn transport(&self, outbox: &Outbox) -> Arc<dyn ConnTransport> {
+        Arc::new(self.way(outbox))
+    }
+
+    fn way(&self, outbox: &Outbox) -> ToClientWay {
+        ToClientWay::new(outbox.clone(), self.encoding, self.max_outgoing)
+    }
+}
+
+/// Serves the client of such a connection until its socket is closed. It has been
+/// told of its connection, and asks nobody anew.
+pub async fn resume<S, H>(mut socket: ClientSocket<S>, home: H, resumed: Resumed)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    H: SocketHome,
+{
+    let opened = Opened {
+        actor: Weak::new(),
+        way: resumed.way(socket.outbox()),
+        conn_id: resumed.conn_id,
+    };
+    Session::new(
+        &mut socket,
+        Inbox::default(),
+        &home,
+        &resumed.ray_id,
+        opened,
+    )
+    .run()
+    .await;
     drop(home);
     socket.finish().await;
 }

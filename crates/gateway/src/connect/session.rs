@@ -26,7 +26,7 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 
 use super::transport::ToClientWay;
 use crate::live::ActorSource;
-use crate::websocket::inbox::{Inbox, Message};
+use crate::websocket::inbox::{Handled, Inbox, Message};
 use crate::websocket::{ClientSocket, Farewell, SocketEvent, SocketHome, going_away, unreachable};
 
 /// Actions of one connection that run at a time; more wait in the inbox.
@@ -68,7 +68,7 @@ enum Happening {
 
 /// A connection and the generation it was made in.
 pub(super) struct Opened {
-    pub(super) actor: Arc<ActorHandle>,
+    pub(super) actor: Weak<ActorHandle>,
     pub(super) conn_id: String,
     pub(super) way: ToClientWay,
 }
@@ -88,6 +88,7 @@ pub(super) struct Session<'a, S, H> {
     refused: BTreeMap<u64, Message>,
     running: FuturesUnordered<Work<Ran>>,
     step: Option<Work<Step>>,
+    handled: Handled,
     leaving: Pin<Box<WaitForCancellationFutureOwned>>,
     is_leaving: bool,
     /// The caller's word that it wants no answer any more, which this protocol has
@@ -114,11 +115,12 @@ where
             ray_id,
             way: opened.way,
             conn_id: opened.conn_id,
-            actor: Arc::downgrade(&opened.actor),
+            actor: opened.actor,
             refused_by: None,
             refused: BTreeMap::new(),
             running: FuturesUnordered::new(),
             step: None,
+            handled: Handled::default(),
             leaving: Box::pin(home.leaving().clone().cancelled_owned()),
             is_leaving: false,
             unending: CancellationToken::new(),
@@ -222,6 +224,7 @@ where
     }
 
     fn take(&mut self, message: Message, actor: Arc<ActorHandle>, conn: ConnHandle) {
+        self.handled.begin(message.number);
         if message.data.len() > actor.ctx().config().max_incoming_message_size as usize {
             let error = Error::new(&code::MESSAGE_INCOMING_TOO_LONG);
             return self.way.outbox().close_with(&error);
@@ -294,7 +297,7 @@ where
                 let farewell = unreachable(&error, self.ray_id);
                 self.way.outbox().close(farewell);
             }
-            Step::Subscribed(_, _, Answer::Done(Ok(()))) => {}
+            Step::Subscribed(message, _, Answer::Done(Ok(()))) => self.let_go(message.number),
             Step::Subscribed(message, actor, Answer::Refused(_)) => self.keep(message, actor),
             Step::Subscribed(_, _, Answer::Done(Err(error))) => {
                 self.way.outbox().close_with(&error);
@@ -310,13 +313,24 @@ where
             // A full inbox says nothing about the generation.
             Answer::Refused(error) if error.is(&code::ACTOR_OVERLOADED) => {
                 self.way.answer(id, Err(error));
+                self.let_go(message.number);
             }
             Answer::Refused(_) => self.keep(message, ran.actor),
             Answer::Done(_) if ran.died && message.crashes + 1 < CRASHES_MAX => {
                 message.crashes += 1;
                 self.keep(message, ran.actor);
             }
-            Answer::Done(result) => self.way.answer(id, result),
+            Answer::Done(result) => {
+                self.way.answer(id, result);
+                self.let_go(message.number);
+            }
+        }
+    }
+
+    /// A message was answered (S2).
+    fn let_go(&mut self, number: u64) {
+        if let Some(messages) = self.handled.end(number) {
+            self.home.handled(messages);
         }
     }
 

@@ -37,6 +37,12 @@ pub trait SocketHome: Send + Sync + 'static {
     /// Otherwise the session is woken by the next one.
     fn poll_began(&self, cx: &mut Context<'_>, generation: u32) -> Poll<()>;
 
+    /// So many of the socket's messages, counted from its first, need not be kept
+    /// by whoever sent them here: they were handled, and so were all before them.
+    fn handled(&self, messages: u64) {
+        let _ = messages;
+    }
+
     /// Fires when the host wants the socket to finish what runs and to close.
     fn leaving(&self) -> &CancellationToken;
 }

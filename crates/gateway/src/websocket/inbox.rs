@@ -3,7 +3,7 @@
 //!
 //! Bounded; a client that goes on is simply not read from.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::task::{Poll, ready};
@@ -25,6 +25,35 @@ pub(crate) struct Message {
     pub(crate) binary: bool,
     /// Generations that died while they worked on it.
     pub(crate) crashes: u8,
+}
+
+/// How many messages from the first on were handled, in whatever order they were.
+/// As large as what is being worked on, however many come after that.
+#[derive(Default)]
+pub(crate) struct Handled {
+    /// Begun and not over.
+    open: BTreeSet<u64>,
+    /// Behind all that have begun.
+    next: u64,
+    /// The count that was given last.
+    told: u64,
+}
+
+impl Handled {
+    /// Work on this message begins, for the first time or anew.
+    pub(crate) fn begin(&mut self, number: u64) {
+        self.open.insert(number);
+        self.next = self.next.max(number + 1);
+    }
+
+    /// Work on this message is over; gives the new count, if that changes it.
+    pub(crate) fn end(&mut self, number: u64) -> Option<u64> {
+        self.open.remove(&number);
+        let count = self.open.first().map_or(self.next, |first| *first);
+        let has_changed = count > self.told;
+        self.told = count;
+        has_changed.then_some(count)
+    }
 }
 
 #[derive(Default)]
@@ -114,6 +143,32 @@ mod tests {
             [0, 1, 2]
         );
         assert!(inbox.is_empty() && inbox.bytes == 0);
+    }
+
+    #[test]
+    fn messages_count_as_handled_when_all_before_them_were() {
+        let mut handled = Handled::default();
+        (0..4).for_each(|number| handled.begin(number));
+        assert_eq!(handled.end(0), Some(1));
+        assert_eq!(handled.end(3), None);
+        assert_eq!(handled.end(2), None);
+        // Refused, and given to the next generation.
+        handled.begin(1);
+        assert_eq!(handled.end(1), Some(4));
+        handled.begin(4);
+        assert_eq!(handled.end(4), Some(5));
+    }
+
+    #[test]
+    fn messages_that_are_answered_before_one_that_is_not_take_no_memory() {
+        let mut handled = Handled::default();
+        handled.begin(0);
+        for number in 1..10_000 {
+            handled.begin(number);
+            assert_eq!(handled.end(number), None);
+        }
+        assert_eq!(handled.open.len(), 1);
+        assert_eq!(handled.end(0), Some(10_000));
     }
 
     #[test]

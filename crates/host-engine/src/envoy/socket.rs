@@ -32,11 +32,20 @@ pub(super) struct Opening {
 
 /// The way out of one socket, in one generation.
 #[derive(Clone)]
-pub(crate) struct ToGateway(WebSocketSender);
+pub(crate) struct ToGateway {
+    sender: WebSocketSender,
+    link: Link,
+    id: HibernationId,
+}
 
 impl ToGateway {
     pub(crate) fn send(&self, data: &Bytes, binary: bool) {
-        self.0.send(data.to_vec(), binary);
+        self.sender.send(data.to_vec(), binary);
+    }
+
+    /// The engine may forget the socket's messages up to this one.
+    pub(crate) fn acknowledge(&self, message_index: u16) {
+        self.link.acknowledge(self.id, message_index);
     }
 
     pub(crate) fn close(&self, code: u16, reason: String) {
@@ -44,7 +53,7 @@ impl ToGateway {
         // may be sent.
         let code = (code != 1005 && code != 1006).then_some(code);
         let reason = (!reason.is_empty()).then_some(reason);
-        self.0.close(code, reason);
+        self.sender.close(code, reason);
     }
 }
 
@@ -54,35 +63,37 @@ pub(super) fn open(
     actor_id: ActorId,
     opening: Opening,
 ) -> Result<WebSocketHandler> {
-    let (id, link) = (opening.id, opening.link);
-    let way = ToGateway(opening.sender);
+    let id = opening.id;
+    let way = ToGateway {
+        sender: opening.sender,
+        link: opening.link,
+        id,
+    };
     let socket = if opening.is_restoring {
         match shared.sockets.resume(&actor_id, id, way.clone()) {
             Some(socket) => socket,
             None => return Ok(send_away(&way, &opening.headers)),
         }
     } else {
+        let path = opening.path;
         let new = NewSocket {
             id,
-            path: opening.path,
             headers: opening.headers,
             is_hibernatable: opening.is_hibernatable,
-            way,
+            way: Some(way),
+            progress: Shared::progress_of(&path),
+            path,
+            resumed: None,
         };
         shared.open_socket(actor_id, new)?
     };
     let (messages, closes) = (Arc::clone(&socket), socket);
-    let is_hibernatable = opening.is_hibernatable;
     let on_message = move |message: WebSocketMessage| -> BoxFuture<()> {
-        let index = message.message_index;
-        let taken = messages.incoming(Incoming::Message {
+        messages.incoming(Incoming::Message {
             data: Bytes::from(message.data),
             binary: message.binary,
-            index,
+            index: message.message_index,
         });
-        if taken && is_hibernatable {
-            link.acknowledge(id, index);
-        }
         Box::pin(async {})
     };
     let on_close = move |code, reason| -> BoxFuture<()> {

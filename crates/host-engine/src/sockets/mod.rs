@@ -5,10 +5,11 @@
 //! the actor wakes here again, the engine hands the socket back and the session
 //! goes on; what the client said meanwhile waits at the engine.
 //!
-//! Messages of hibernating sockets are acknowledged to the engine as soon as they
-//! are here, because the session keeps each until it is answered. A session does
-//! not outlive its process: the engine closes such a socket when the actor wakes
-//! elsewhere, and the client connects anew.
+//! A session does not outlive its process, but a connection does: when its actor
+//! wakes in another one, that makes a session for the connection's stored rows,
+//! and the engine hands the client over, with the messages that were not handled.
+//! Clients of raw sockets, whose messages nobody reports as handled, are told to
+//! connect anew.
 //!
 //! Invariant K1: a socket is in the map from its opening until its task ends.
 //! Invariant K2: a generation that has ended leaves no socket behind that cannot
@@ -17,12 +18,14 @@
 mod pipe;
 mod place;
 mod plan;
+mod progress;
 mod socket;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use greenroom_core::{ActorHandle, ActorRef, HeldSocket, HibernationId, StopReason};
 use greenroom_error::{Error, Result, code};
 use greenroom_wire::ActorId;
@@ -32,11 +35,14 @@ use tokio_util::task::TaskTracker;
 
 use crate::envoy::ToGateway;
 use crate::shared::Shared;
+pub(crate) use progress::Progress;
 pub(crate) use socket::{EngineSocket, Incoming, KnownSocket, NewSocket};
 
 /// How long a session waits for its actor to wake here again. The actor may live
 /// elsewhere by then, and nobody would tell.
 const HELD_TIME: Duration = Duration::from_secs(600);
+/// Longest time for what was said to leave with an actor that moves away.
+const PARTING_TIME: Duration = Duration::from_secs(2);
 
 #[derive(Default)]
 pub(crate) struct Sockets {
@@ -120,6 +126,26 @@ impl Sockets {
         Some(socket)
     }
 
+    /// Forgets sessions that are no longer their clients': the actor lived elsewhere
+    /// after the generation that they know.
+    pub(crate) fn generation_begins(&self, actor: ActorRef) {
+        for socket in self.of(&actor.actor_id) {
+            if socket.is_stale(actor.generation) {
+                socket.forget();
+            }
+        }
+    }
+
+    /// Forgets sessions whose clients the engine will not hand over: the generation
+    /// that they were made for did not begin.
+    pub(crate) fn adopted_in_vain(&self, actor_id: &ActorId) {
+        for socket in self.of(actor_id) {
+            if !socket.reachable().is_cancelled() {
+                socket.forget();
+            }
+        }
+    }
+
     /// What the actor's next generation begins with.
     pub(crate) fn held(&self, actor_id: &ActorId) -> Vec<HeldSocket> {
         let sockets = self.of(actor_id);
@@ -148,7 +174,7 @@ impl Sockets {
 
 impl Shared {
     /// A generation is over (K2).
-    pub(crate) fn sockets_after(&self, actor: ActorRef, reason: StopReason) {
+    pub(crate) async fn sockets_after(&self, actor: ActorRef, reason: StopReason) {
         let sockets = self.sockets.of(&actor.actor_id);
         if sockets.is_empty() {
             return;
@@ -165,9 +191,13 @@ impl Shared {
                 sockets.iter().for_each(|socket| socket.actor_destroyed());
             }
             // The engine keeps the client for whoever is next.
-            StopReason::GoingAway | StopReason::Lost => {
-                sockets.iter().for_each(|socket| socket.forget());
+            StopReason::GoingAway => {
+                let parting = join_all(sockets.iter().map(|socket| socket.part()));
+                if self.clock().timeout(PARTING_TIME, parting).await.is_err() {
+                    sockets.iter().for_each(|socket| socket.forget());
+                }
             }
+            StopReason::Lost => sockets.iter().for_each(|socket| socket.forget()),
         }
     }
 

@@ -1,29 +1,61 @@
 //! The client's end of the pipe that the gateway serves a socket through.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
+use greenroom_core::{Clock, Instant};
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role};
 
+use super::progress::Word;
 use super::{EngineSocket, Incoming};
 
-/// Moves messages both ways until either side closes, or the socket is forgotten.
+/// Silence of a session that has said what it had to say.
+const SILENCE: Duration = Duration::from_millis(50);
+
+/// Serves the socket's end of the pipe until either side closes, or this process is
+/// done with the socket.
 pub(super) async fn drive(
+    clock: Clock,
     socket: Arc<EngineSocket>,
     stream: DuplexStream,
+    incoming: mpsc::Receiver<Incoming>,
+) {
+    let ours = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
+    tokio::select! {
+        biased;
+        () = socket.gone().cancelled() => {}
+        () = carry(&clock, &socket, ours, incoming) => {}
+        () = acknowledge(&clock, &socket) => {}
+    }
+    socket.parted().cancel();
+}
+
+/// Moves messages both ways, once there is a way.
+async fn carry(
+    clock: &Clock,
+    socket: &EngineSocket,
+    mut ours: WebSocketStream<DuplexStream>,
     mut incoming: mpsc::Receiver<Incoming>,
 ) {
-    let mut ours = WebSocketStream::from_raw_socket(stream, Role::Client, None).await;
+    tokio::select! {
+        () = socket.reachable().cancelled() => {}
+        () = socket.parting().cancelled() => return,
+    }
     // The client closed first, so that it need not be told.
     let mut closed_there = false;
+    let mut parting = false;
     loop {
         let message = tokio::select! {
             biased;
-            () = socket.gone().cancelled() => return,
-            next = incoming.recv(), if !closed_there => {
+            () = socket.parting().cancelled(), if !parting => {
+                parting = true;
+                continue;
+            }
+            next = incoming.recv(), if !closed_there && !parting => {
                 let Some(next) = next else { return };
                 closed_there = matches!(next, Incoming::Close { .. });
                 // A failure shows when reading.
@@ -31,10 +63,15 @@ pub(super) async fn drive(
                 continue;
             }
             message = ours.next() => message,
+            () = clock.sleep(SILENCE), if parting => {
+                return socket.acknowledge();
+            }
         };
         match message {
             Some(Ok(Message::Text(text))) => socket.send(&text.into(), false),
             Some(Ok(Message::Binary(data))) => socket.send(&data, true),
+            // The engine keeps the client.
+            Some(Ok(Message::Close(_))) | Some(Err(_)) | None if parting => return,
             Some(Ok(Message::Close(frame))) if !closed_there => {
                 closed_there = true;
                 let (code, reason) = frame.map_or((1000, String::new()), |frame| {
@@ -48,6 +85,25 @@ pub(super) async fn drive(
                     socket.close(1011, String::new());
                 }
                 return;
+            }
+        }
+    }
+}
+
+/// Tells the engine how far the messages have come. Never ends.
+async fn acknowledge(clock: &Clock, socket: &EngineSocket) {
+    let mut due: Option<(Word, Instant)> = None;
+    loop {
+        due = socket.word().map(|word| match due {
+            Some((owed, at)) if owed == word => (word, at),
+            _ => (word, clock.now() + word.delay()),
+        });
+        let at = due.map_or(clock.now(), |(_, at)| at);
+        tokio::select! {
+            () = socket.progressed() => {}
+            () = clock.sleep_until(at), if due.is_some() => {
+                due = None;
+                socket.acknowledge();
             }
         }
     }

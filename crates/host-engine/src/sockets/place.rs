@@ -42,6 +42,10 @@ impl SocketHome for SocketPlace {
         Ok(())
     }
 
+    fn handled(&self, messages: u64) {
+        self.socket.handled(messages, self.live().as_deref());
+    }
+
     fn hold(&self, conn: &ConnHandle, transport: Arc<dyn ConnTransport>) {
         self.socket.connected(conn, transport);
     }

@@ -1,9 +1,11 @@
 //! What a socket is for, and serving it.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use greenroom_core::{Clock, Lookup};
+use greenroom_core::{ActorContext, Clock, ConnHandle, HeldSocket, Lookup};
 use greenroom_error::{Error, Result};
+use greenroom_gateway::connect::Resumed;
 use greenroom_gateway::websocket::{ClientSocket, Farewell, Outbox, SocketRequest, unreachable};
 use greenroom_gateway::{connect, raw_socket, user_headers};
 use greenroom_wire::{ActorId, Encoding, RayId, Subprotocols};
@@ -13,7 +15,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
 use super::place::SocketPlace;
-use super::{EngineSocket, NewSocket, pipe};
+use super::{EngineSocket, NewSocket, Progress, pipe};
 use crate::shared::{Shared, shut_down};
 
 /// Bytes on their way in one direction.
@@ -24,6 +26,7 @@ const CONNECT: &str = "/connect";
 const INSPECTOR: &str = "/inspector/connect";
 
 enum Purpose {
+    Resume(Resumed),
     Connect(SocketRequest, Encoding),
     Raw(SocketRequest),
     /// Nothing: it is told why.
@@ -45,6 +48,15 @@ impl Shared {
         }
     }
 
+    /// When messages to this path are acknowledged: only a connection's session says
+    /// that they were handled.
+    pub(crate) fn progress_of(path: &str) -> Progress {
+        match plain(path) == CONNECT {
+            true => Progress::when_handled(None),
+            false => Progress::when_arrived(),
+        }
+    }
+
     /// Begins to serve a new socket.
     ///
     /// # Errors
@@ -57,12 +69,62 @@ impl Shared {
         self.check_open()?;
         let me = self.me.upgrade().ok_or_else(shut_down)?;
         let outbox = Outbox::new(self.options.outbox);
+        self.enter_socket(me, actor_id, new, outbox)
+    }
+
+    /// Makes a session for a connection that another process held, and gives the
+    /// actor its way to it. `None` if this one cannot serve it.
+    pub(crate) fn adopt_socket(
+        &self,
+        ctx: &ActorContext,
+        stored: &ConnHandle,
+    ) -> Option<HeldSocket> {
+        let me = self.me.upgrade()?;
+        let meta = stored.hibernation()?;
+        let headers: HashMap<_, _> = meta.request_headers.into_iter().collect();
+        let fields = header_map(&headers);
+        if plain(&meta.request_path) != CONNECT {
+            return None;
+        }
+        let resumed = Resumed {
+            conn_id: stored.id().to_owned(),
+            encoding: offer_of(&fields).encoding().ok()?,
+            max_outgoing: ctx.config().max_outgoing_message_size,
+            ray_id: ray_id_of(&fields),
+        };
+        let outbox = Outbox::new(self.options.outbox);
+        let transport = resumed.transport(&outbox);
+        let new = NewSocket {
+            id: meta.id,
+            path: meta.request_path,
+            headers,
+            is_hibernatable: true,
+            way: None,
+            progress: Progress::when_handled(Some(meta.server_message_index)),
+            resumed: Some(resumed),
+        };
+        let socket = self.enter_socket(me, ctx.actor_id(), new, outbox).ok()?;
+        socket.connected(stored, Arc::clone(&transport));
+        Some(HeldSocket {
+            id: meta.id,
+            conn: None,
+            transport,
+        })
+    }
+
+    fn enter_socket(
+        &self,
+        me: Arc<Self>,
+        actor_id: ActorId,
+        new: NewSocket,
+        outbox: Outbox,
+    ) -> Result<Arc<EngineSocket>> {
         let (sender, incoming) = mpsc::channel(AHEAD_MAX);
         let socket = EngineSocket::new(actor_id, new, outbox, sender);
         self.sockets.enter(&socket, self.options.max_sockets)?;
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let tasks = &self.sockets.tasks;
-        let driven = pipe::drive(Arc::clone(&socket), near, incoming);
+        let driven = pipe::drive(self.clock().clone(), Arc::clone(&socket), near, incoming);
         tasks.spawn_on(driven, &self.runtime);
         let served = Arc::clone(&socket);
         let serving = async move {
@@ -79,9 +141,13 @@ async fn serve(shared: Arc<Shared>, socket: Arc<EngineSocket>, stream: DuplexStr
     let options = shared.options.socket;
     // Clients live in real time, whatever clock the actors have.
     let client = ClientSocket::new(stream, &[], outbox, options, Clock::real()).await;
-    let purpose = purpose_of(&socket);
+    let purpose = match socket.resumed() {
+        Some(resumed) => Purpose::Resume(resumed),
+        None => purpose_of(&socket),
+    };
     let home = SocketPlace { shared, socket };
     match purpose {
+        Purpose::Resume(resumed) => connect::resume(client, home, resumed).await,
         Purpose::Connect(request, encoding) => {
             connect::serve(client, home, request, encoding).await;
         }
@@ -94,10 +160,9 @@ async fn serve(shared: Arc<Shared>, socket: Arc<EngineSocket>, stream: DuplexStr
 }
 
 fn purpose_of(socket: &EngineSocket) -> Purpose {
-    let headers = header_map(socket);
-    let ray_id = RayId::from_header(headers.get("x-rivet-ray-id").map(HeaderValue::as_bytes));
-    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL);
-    let offer = Subprotocols::parse(offered.into_iter().map(HeaderValue::as_bytes));
+    let headers = header_map(socket.headers());
+    let ray_id = ray_id_of(&headers);
+    let offer = offer_of(&headers);
     let uri = match socket.path().starts_with('/') {
         true => socket.path().to_owned(),
         false => format!("/{}", socket.path()),
@@ -131,11 +196,20 @@ fn plain(path_and_query: &str) -> &str {
     path.unwrap_or(path_and_query)
 }
 
+fn ray_id_of(headers: &HeaderMap) -> RayId {
+    RayId::from_header(headers.get("x-rivet-ray-id").map(HeaderValue::as_bytes))
+}
+
+fn offer_of(headers: &HeaderMap) -> Subprotocols<'_> {
+    let offered = headers.get_all(SEC_WEBSOCKET_PROTOCOL);
+    Subprotocols::parse(offered.into_iter().map(HeaderValue::as_bytes))
+}
+
 /// What of the engine's headers is one; the rest is left out.
-fn header_map(socket: &EngineSocket) -> HeaderMap {
+fn header_map(headers: &HashMap<String, String>) -> HeaderMap {
     let header = |(name, value): (&String, &String)| {
         let name = HeaderName::try_from(name.as_str()).ok()?;
         Some((name, HeaderValue::try_from(value.as_str()).ok()?))
     };
-    socket.headers().iter().filter_map(header).collect()
+    headers.iter().filter_map(header).collect()
 }

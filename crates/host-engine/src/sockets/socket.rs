@@ -2,19 +2,23 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
-use greenroom_core::{ActorContext, ConnHandle, ConnTransport, HeldSocket, HibernationId};
+use greenroom_core::{
+    ActorContext, ActorHandle, ConnHandle, ConnTransport, HeldSocket, HibernationId,
+};
 use greenroom_error::{Error, code};
+use greenroom_gateway::connect::Resumed;
 use greenroom_gateway::websocket::{Farewell, Outbox};
 use greenroom_wire::ActorId;
 use parking_lot::Mutex;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::progress::{Progress, Word};
 use crate::envoy::ToGateway;
 
 /// A socket that the engine opens.
@@ -25,7 +29,10 @@ pub(crate) struct NewSocket {
     pub(crate) headers: HashMap<String, String>,
     /// Whether the engine keeps the client while the actor sleeps.
     pub(crate) is_hibernatable: bool,
-    pub(crate) way: ToGateway,
+    /// `None` for one that another process held, until the engine hands it over.
+    pub(crate) way: Option<ToGateway>,
+    pub(crate) progress: Progress,
+    pub(crate) resumed: Option<Resumed>,
 }
 
 /// A socket as the engine wants it named when its actor wakes.
@@ -67,15 +74,24 @@ pub(crate) struct EngineSocket {
     headers: HashMap<String, String>,
     is_hibernatable: bool,
     outbox: Outbox,
-    way: Mutex<ToGateway>,
+    /// `None` until the engine hands over the socket of another process.
+    way: Mutex<Option<ToGateway>>,
+    /// Fires when there is a way.
+    reachable: CancellationToken,
     incoming: mpsc::Sender<Incoming>,
-    last_message: AtomicU16,
+    progress: Mutex<Progress>,
+    progressed: Notify,
+    resumed: Option<Resumed>,
     connection: Mutex<Connection>,
     /// The newest generation that began with this connection.
     began: AtomicU32,
     session: AtomicWaker,
     /// Fires when this end is to go without a word.
     gone: CancellationToken,
+    /// Fires when it is to go once what was said has left.
+    parting: CancellationToken,
+    /// Fires when nothing more leaves.
+    parted: CancellationToken,
 }
 
 #[derive(Default)]
@@ -84,6 +100,15 @@ struct Connection {
     generation: u32,
     lasting: Option<Lasting>,
     live: Option<(ConnHandle, Arc<dyn ConnTransport>)>,
+}
+
+/// A token, cancelled already if so.
+fn latch(is_cancelled: bool) -> CancellationToken {
+    let token = CancellationToken::new();
+    if is_cancelled {
+        token.cancel();
+    }
+    token
 }
 
 impl EngineSocket {
@@ -100,14 +125,72 @@ impl EngineSocket {
             headers: new.headers,
             is_hibernatable: new.is_hibernatable,
             outbox,
+            reachable: latch(new.way.is_some()),
             way: Mutex::new(new.way),
             incoming,
-            last_message: AtomicU16::new(0),
+            progress: Mutex::new(new.progress),
+            progressed: Notify::new(),
+            resumed: new.resumed,
             connection: Mutex::default(),
             began: AtomicU32::new(0),
             session: AtomicWaker::new(),
             gone: CancellationToken::new(),
+            parting: CancellationToken::new(),
+            parted: CancellationToken::new(),
         })
+    }
+
+    /// What there is of a connection that began in another process.
+    pub(super) fn resumed(&self) -> Option<Resumed> {
+        self.resumed.clone()
+    }
+
+    pub(super) fn reachable(&self) -> &CancellationToken {
+        &self.reachable
+    }
+
+    pub(super) fn parting(&self) -> &CancellationToken {
+        &self.parting
+    }
+
+    pub(super) fn parted(&self) -> &CancellationToken {
+        &self.parted
+    }
+
+    /// Resolves when there is something to acknowledge, or nothing any more.
+    pub(super) async fn progressed(&self) {
+        self.progressed.notified().await;
+    }
+
+    /// What the engine waits to hear.
+    pub(super) fn word(&self) -> Option<Word> {
+        self.is_hibernatable.then(|| self.progress.lock().word())?
+    }
+
+    /// Tells the engine what it may forget.
+    pub(super) fn acknowledge(&self) {
+        if !self.is_hibernatable {
+            return;
+        }
+        let index = self.progress.lock().acknowledge();
+        if let (Some(index), Some(way)) = (index, &*self.way.lock()) {
+            way.acknowledge(index);
+        }
+    }
+
+    /// So many messages of the session were handled, and the connection's rows are to
+    /// say so with the next save.
+    pub(super) fn handled(&self, messages: u64, actor: Option<&ActorHandle>) {
+        let index = self.progress.lock().handled(messages);
+        let connection = self.connection.lock();
+        if let Some((conn, _)) = connection.live.as_ref().filter(|_| self.is_hibernatable) {
+            conn.handled(index);
+            if let Some(actor) = actor {
+                actor.ctx().queue_hibernation_update(conn.id());
+            }
+        }
+        drop(connection);
+        self.progressed.notify_one();
     }
 
     pub(super) fn headers(&self) -> &HashMap<String, String> {
@@ -135,7 +218,8 @@ impl EngineSocket {
         };
         let taken = self.incoming.try_send(incoming).is_ok();
         if let Some(index) = index.filter(|_| taken) {
-            self.last_message.store(index, Ordering::SeqCst);
+            self.progress.lock().arrived(index);
+            self.progressed.notify_one();
         }
         if !taken && is_close {
             self.gone.cancel();
@@ -147,15 +231,27 @@ impl EngineSocket {
     }
 
     pub(super) fn send(&self, data: &Bytes, binary: bool) {
-        self.way.lock().send(data, binary);
+        if let Some(way) = &*self.way.lock() {
+            way.send(data, binary);
+        }
     }
 
     pub(super) fn close(&self, code: u16, reason: String) {
-        self.way.lock().close(code, reason);
+        if let Some(way) = &*self.way.lock() {
+            way.close(code, reason);
+        }
     }
 
     pub(super) fn set_way(&self, way: ToGateway) {
-        *self.way.lock() = way;
+        *self.way.lock() = Some(way);
+        self.reachable.cancel();
+    }
+
+    /// This process is done with the socket once what it said has left; the client
+    /// is not told. Resolves then.
+    pub(super) async fn part(&self) {
+        self.parting.cancel();
+        self.parted.cancelled().await;
     }
 
     /// This process is done with the socket; the client is not told.
@@ -165,6 +261,12 @@ impl EngineSocket {
 
     pub(super) fn generation(&self) -> u32 {
         self.connection.lock().generation
+    }
+
+    /// Whether a generation after this socket's next one begins.
+    pub(super) fn is_stale(&self, generation: u32) -> bool {
+        let connection = self.connection.lock();
+        connection.lasting.is_some() && connection.generation.saturating_add(1) < generation
     }
 
     pub(super) fn entered(&self, generation: u32) {
@@ -199,7 +301,7 @@ impl EngineSocket {
     pub(super) fn known(&self) -> Option<KnownSocket> {
         self.goes_on().then(|| KnownSocket {
             id: self.id,
-            last_message: self.last_message.load(Ordering::SeqCst),
+            last_message: self.progress.lock().last(),
             path: self.path.clone(),
             headers: self.headers.clone(),
         })

@@ -122,6 +122,13 @@ impl ConnHandle {
     pub fn hibernation(&self) -> Option<HibernationMetadata> {
         self.0.hibernation.lock().clone()
     }
+    /// Everything up to this message of the client's was handled. Stored when the
+    /// connection's rows are.
+    pub fn handled(&self, message_index: u16) {
+        if let Some(meta) = &mut *self.0.hibernation.lock() {
+            meta.server_message_index = message_index;
+        }
+    }
     pub fn is_subscribed(&self, event: &str) -> bool {
         self.0.subscriptions.read().contains(event)
     }

@@ -255,7 +255,7 @@ impl ActorContext {
     }
 
     /// Marks the connection's rows as due and asks for an ordinary save.
-    pub(crate) fn queue_hibernation_update(&self, id: &str) {
+    pub fn queue_hibernation_update(&self, id: &str) {
         self.0.conns.queue_update(id);
         self.request_save(RequestSaveOpts::default());
     }

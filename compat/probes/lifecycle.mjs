@@ -154,7 +154,10 @@ export default {
           headers: { authorization: `Bearer ${INSPECTOR_TOKEN}` },
         }),
       );
-    const r = await until(history, ({ body }) => body.workflowState === "sleeping");
+    // Sleeping it is from its nap on; what it waits for next has a name a moment later.
+    const waiting = ({ workflowState, history }) =>
+      workflowState === "sleeping" && history?.nameRegistry?.includes("w:count");
+    const r = await until(history, ({ body }) => waiting(body));
     return [
       r.status,
       r.body.isWorkflowEnabled,

@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, MutexGuard};
 
 use crate::failure::closed;
 use crate::open_file::{OpenFile, Unkept};
@@ -67,16 +67,30 @@ impl Pool {
         Some(state.idle.remove(at).file)
     }
 
-    /// Returns a file after use, as the most recently used one.
+    /// Returns a file after use, as the most recently used one. A limit that
+    /// yielded to files in use is kept again from here on.
     pub(crate) fn give_back(&self, slot: &Arc<Slot>, file: Box<OpenFile>) {
         let slot = Arc::clone(slot);
-        self.state.lock().idle.push(Idle { slot, file });
+        let mut state = self.state.lock();
+        state.idle.push(Idle { slot, file });
+        drop(self.close_beyond(self.max_open, state));
     }
 
     /// Counts a file that is about to be opened, after making room for it.
     pub(crate) fn admit(&self) {
-        let mut state = self.state.lock();
-        while state.open >= self.max_open {
+        let state = self.state.lock();
+        let room = self.max_open.saturating_sub(1);
+        self.close_beyond(room, state).open += 1;
+    }
+
+    /// Closes the least recently used files until `most` are left open, or until
+    /// what is left is in use or cannot be closed.
+    fn close_beyond<'pool>(
+        &'pool self,
+        most: usize,
+        mut state: MutexGuard<'pool, State>,
+    ) -> MutexGuard<'pool, State> {
+        while state.open > most {
             let Some(victim) = state.take_victim() else {
                 break;
             };
@@ -88,7 +102,7 @@ impl Pool {
                 break;
             }
         }
-        state.open += 1;
+        state
     }
 
     /// Uncounts a file that was closed, or that could not be opened.

@@ -4,7 +4,7 @@
 use greenroom_error::code;
 use tempfile::TempDir;
 
-use super::fixture::{Fixture, initialised, inspect, state_only, stored_state};
+use super::fixture::{Fixture, initialised, inspect, open_at_most, state_only, stored_state};
 use crate::failure::SqlResult;
 use crate::files::beside;
 use crate::{Database, Directory, Disk, Fault, Faults, NewActor, StoreOptions};
@@ -130,7 +130,7 @@ async fn closing_the_store_over_a_failed_disk_ends() {
     database.save(state_only("two")).await.unwrap();
     faults.set(Some(Fault::Full));
     fixture.store.close().await;
-    assert_eq!(fixture.store.open_count(), 0);
+    open_at_most(&fixture.store, 0).await;
     assert!(!fixture.path("new").exists());
 }
 

@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::task::Poll;
+use std::time::Duration;
 
 use bytes::Bytes;
 use rusqlite::Connection;
@@ -110,4 +111,18 @@ pub(crate) async fn in_line<F: Future>(call: F) -> Pin<Box<F>> {
     })
     .await;
     call
+}
+
+/// Waits until at most `most` databases are open. A call is answered before its
+/// lane puts the file away, so a moment may pass between the two.
+pub(crate) async fn open_at_most(store: &Store, most: usize) {
+    let settled = async {
+        while store.open_count() > most {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    };
+    let patience = Duration::from_secs(20);
+    if tokio::time::timeout(patience, settled).await.is_err() {
+        panic!("{} databases are open, not {most}", store.open_count());
+    }
 }

@@ -5,7 +5,9 @@ use std::fs;
 use greenroom_error::{Error, code};
 use rusqlite::Connection;
 
-use super::fixture::{Fixture, in_line, initialised, inspect, state_only, stored_state};
+use super::fixture::{
+    Fixture, in_line, initialised, inspect, open_at_most, state_only, stored_state,
+};
 use crate::files::{NEW, beside};
 use crate::pending_commit::PendingCommit;
 use crate::{Disk, Fault, StoreOptions};
@@ -204,7 +206,7 @@ async fn a_new_database_whose_commit_failed_leaves_nothing_on_disk_or_in_memory(
     assert!(error.is(&code::HOST_STORAGE_FAILED), "{error}");
     assert!(!fixture.path("a").exists());
     assert!(!beside(&fixture.path("a"), NEW).exists());
-    assert_eq!(fixture.store.open_count(), 0);
+    open_at_most(&fixture.store, 0).await;
     database.close().await.expect("there is nothing to keep");
 }
 

@@ -9,7 +9,7 @@ use greenroom_error::{Result, code};
 use parking_lot::Mutex;
 use rusqlite::Connection;
 
-use super::fixture::{initialised, state_only, stored_state};
+use super::fixture::{initialised, open_at_most, state_only, stored_state};
 use crate::{Database, PAGE_BYTES, PageCommit, PageFailure, PageStore, PagesRead};
 use crate::{Store, StoreOptions};
 
@@ -308,7 +308,7 @@ async fn many_databases_share_the_lanes_and_the_limit_of_open_ones() {
             database.save(state_only("again")).await.unwrap();
         }
     }
-    assert!(store.open_count() <= 2);
+    open_at_most(&store, 2).await;
     for (database, pages) in databases.iter().zip(&all) {
         assert_eq!(stored_state(database).await.as_deref(), Some("again"));
         pages.check();

@@ -1,11 +1,21 @@
 // Everything a change has to pass, each check as a function that resolves with
-// the tests it counted and whether the tool was content.
+// the tests it counted, the names of those that failed, and whether the tool was content.
 
 import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { npmScript, root, run } from "./run.mjs";
 import { installPackages } from "./steps.mjs";
-import { add, cargoTest, NONE, nextest, nodeTest, vitest } from "./tally.mjs";
+import {
+  add,
+  cargoTest,
+  NONE,
+  nextest,
+  nodeFailures,
+  nodeTest,
+  rustFailures,
+  vitest,
+  vitestFailures,
+} from "./tally.mjs";
 
 const TEE = { output: "tee", env: process.stdout.isTTY ? { CARGO_TERM_COLOR: "always" } : {} };
 
@@ -56,6 +66,7 @@ export async function rustTests() {
   return {
     ok: all.code === 0 && docs.code === 0,
     ...add(unit === NONE ? cargoTest(all.output) : unit, cargoTest(docs.output)),
+    failures: [all, docs].flatMap(({ output }) => rustFailures(output)),
   };
 }
 
@@ -69,8 +80,9 @@ export async function nodeTests() {
     "--reporter=json",
     `--outputFile.json=${report}`,
   ]);
-  const counted = existsSync(report) ? vitest(JSON.parse(readFileSync(report, "utf8"))) : NONE;
-  return { ok: code === 0, ...counted };
+  if (!existsSync(report)) return { ok: code === 0, ...NONE };
+  const told = JSON.parse(readFileSync(report, "utf8"));
+  return { ok: code === 0, ...vitest(told), failures: vitestFailures(told) };
 }
 
 /** Test files for `node --test` below `folder`, named one by one: Node 20 expands no patterns. */
@@ -86,7 +98,7 @@ export async function nodeRunner(node, folder, env = {}, flags = []) {
     output: "tee",
     env: { ...env, ...(process.stdout.isTTY ? { FORCE_COLOR: "1" } : {}) },
   });
-  return { ok: code === 0, ...nodeTest(output) };
+  return { ok: code === 0, ...nodeTest(output), failures: nodeFailures(output) };
 }
 
 /** The scripts' own tests. */

@@ -8,7 +8,7 @@ import { nodeBinary } from "../../compat/lib/nodes.mjs";
 import { nodeRunner, tool } from "./checks.mjs";
 import { root, run } from "./run.mjs";
 import { installPackages } from "./steps.mjs";
-import { cargoTest, NONE } from "./tally.mjs";
+import { cargoTest, NONE, rustFailures } from "./tally.mjs";
 
 const CRATE = ["-p", "greenroom-host-engine", "--all-features"];
 
@@ -26,7 +26,7 @@ export const clippy = () => tool("cargo", ["clippy", ...CRATE, "--all-targets", 
 export const rustTests = () =>
   onEngine(async () => {
     const { code, output } = await run("cargo", ["test", ...CRATE], { output: "tee" });
-    return { ok: code === 0, ...cargoTest(output) };
+    return { ok: code === 0, ...cargoTest(output), failures: rustFailures(output) };
   });
 
 // An engine and several programs at once are enough for a machine.

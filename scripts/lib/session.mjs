@@ -1,5 +1,5 @@
-// Runs checks one after the other, goes on after a failure, and closes with a
-// table and the line that machines read: `N passed, N failed`.
+// Runs checks one after the other, goes on after a failure, and closes with the
+// failed tests, a table and the line that machines read: `N passed, N failed`.
 
 import { Failure } from "./run.mjs";
 import { seconds, step } from "./step.mjs";
@@ -40,6 +40,8 @@ export async function session(checks) {
   const results = [];
   for (const check of checks) results.push(await runCheck(check));
   const { passed, failed } = total(results);
+  const failures = results.flatMap(({ title, failures = [] }) => failures.map((name) => `✗ ${title}: ${name}`));
+  if (failures.length > 0) console.log(`\n${failures.join("\n")}`);
   console.log(`\n${results.map(row).join("\n")}\n\n${passed} passed, ${failed} failed`);
   return failed === 0;
 }

@@ -1,4 +1,4 @@
-// Reads how many tests passed and failed from the closing lines of the runners.
+// Reads from what the runners print how many tests passed and failed, and which.
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: colour codes start with ESC
 const COLOURS = /\x1b\[[0-9;]*m/g;
@@ -59,6 +59,32 @@ export function vitest(report) {
     failed: report.numFailedTests + broken.length,
     skipped: report.numPendingTests + report.numTodoTests,
   };
+}
+
+/** What failed in `cargo nextest run` or `cargo test`, each once. */
+export function rustFailures(output) {
+  const text = output.replace(COLOURS, "");
+  const named = (pattern) => [...new Set([...text.matchAll(pattern)].map(([, name]) => name))];
+  const listed = named(/^\s+(?:FAIL|TIMEOUT|SIG\w+) \[.*?\] (?:\(.*?\) +)?(.*)$/gm);
+  // Below a test that failed nextest prints what `cargo test` would say of it.
+  return listed.length > 0 ? listed : named(/^test (.*) \.\.\. FAILED$/gm);
+}
+
+/** What `node --test` lists at its end in the spec form; groups around a failed test are left out. */
+export function nodeFailures(output) {
+  const [, listed = ""] = output.replace(COLOURS, "").split("✖ failing tests:");
+  return [...listed.matchAll(/^(test at .*)\n✖ (.*?)(?: \([\d.]+ms\))?$/gm)].map(([, at, name]) => `${name} (${at})`);
+}
+
+/** What failed in vitest's JSON report, with the first line of each reason. */
+export function vitestFailures(report) {
+  const named = ({ fullName, failureMessages }) =>
+    `${fullName}: ${failureMessages?.[0]?.split("\n")[0] ?? "no reason"}`;
+  return report.testResults.flatMap((file) => {
+    const failed = file.assertionResults.filter(({ status }) => status === "failed");
+    if (file.status === "failed" && file.assertionResults.length === 0) return [`${file.name}: ${file.message}`];
+    return failed.map(named);
+  });
 }
 
 export { NONE };

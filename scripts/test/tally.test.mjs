@@ -1,7 +1,16 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { total } from "../lib/session.mjs";
-import { cargoTest, NONE, nextest, nodeTest, vitest } from "../lib/tally.mjs";
+import {
+  cargoTest,
+  NONE,
+  nextest,
+  nodeFailures,
+  nodeTest,
+  rustFailures,
+  vitest,
+  vitestFailures,
+} from "../lib/tally.mjs";
 
 test("a nextest summary is read with and without colours, slow tests and failures", () => {
   const plain = "     Summary [   1.432s] 14 tests run: 12 passed (1 slow), 1 failed, 1 timed out, 3 skipped";
@@ -47,4 +56,44 @@ test("a check that fails without a failed test still counts", () => {
     { ok: false, passed: 1, failed: 2, skipped: 0 },
   ];
   assert.deepEqual(total(results), { passed: 3, failed: 3, skipped: 0 });
+});
+
+test("failed Rust tests are named once, whichever runner told of them", () => {
+  const told = [
+    "        FAIL [   0.199s] ( 62/812) greenroom-store tests::paged::many",
+    "test tests::paged::many ... FAILED",
+    "\x1b[31;1m     TIMEOUT\x1b[0m [  60.1s] greenroom-core queue::one",
+    "        FAIL [   0.199s] ( 62/812) greenroom-store tests::paged::many",
+  ].join("\n");
+  assert.deepEqual(rustFailures(told), ["greenroom-store tests::paged::many", "greenroom-core queue::one"]);
+  assert.deepEqual(rustFailures("test one ... ok\ntest two ... FAILED"), ["two"]);
+});
+
+test("failed tests of node are named with their place, not with the groups around them", () => {
+  const told = [
+    "✖ a group (3.4ms)",
+    "✖ failing tests:",
+    "",
+    "test at some.test.mjs:2:28",
+    "✖ takes 3 ms (1.221648ms)",
+    "  Error: x",
+  ].join("\n");
+  assert.deepEqual(nodeFailures(told), ["takes 3 ms (test at some.test.mjs:2:28)"]);
+  assert.deepEqual(nodeFailures("ℹ pass 3"), []);
+});
+
+test("failed tests of vitest are named with the first line of their reason", () => {
+  const report = {
+    testResults: [
+      { name: "a.test.ts", status: "failed", message: "no such module", assertionResults: [] },
+      {
+        status: "failed",
+        assertionResults: [
+          { status: "passed", fullName: "one" },
+          { status: "failed", fullName: "two", failureMessages: ["expected 1\n  at line 2"] },
+        ],
+      },
+    ],
+  };
+  assert.deepEqual(vitestFailures(report), ["a.test.ts: no such module", "two: expected 1"]);
 });

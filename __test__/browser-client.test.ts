@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { join, resolve } from "node:path";
-import { gzipSync } from "node:zlib";
+import { brotliCompressSync, gzipSync } from "node:zlib";
 import { type BuildResult, build } from "esbuild";
 import { beforeAll, describe, expect, test } from "vitest";
 import { greenroom, served } from "./fixtures/greenroom";
@@ -22,8 +22,8 @@ const counter = greenroom.actor({
 
 type Bundle = BuildResult<{ metafile: true; write: false }>;
 
-/** The text of everything a page has loaded that used these parts of a bundle; of the whole bundle without any. */
-function loaded({ metafile: { outputs }, outputFiles }: Bundle, ...used: string[]): string {
+/** The files a page has loaded that used these parts of a bundle; all of them without any. */
+function files({ metafile: { outputs }, outputFiles }: Bundle, ...used: string[]): string[] {
   const paths = new Set<string>();
   const load = (path: string) => {
     if (paths.has(path)) return;
@@ -34,10 +34,15 @@ function loaded({ metafile: { outputs }, outputFiles }: Bundle, ...used: string[
     const isUsed = path.endsWith("/browser.mjs") || used.some((name) => path.includes(`/browser/${name}-`));
     if (used.length === 0 || isUsed) load(path);
   }
-  const texts = [...paths].map((path) => outputFiles.find((out) => out.path === join(root, path))?.text);
-  expect(texts).not.toContain(undefined);
-  return texts.join("");
+  return [...paths].map((path) => {
+    const file = outputFiles.find((out) => out.path === join(root, path));
+    if (!file) throw new Error(`${path} is missing`);
+    return file.text;
+  });
 }
+
+/** The same as one text. */
+const loaded = (bundle: Bundle, ...used: string[]) => files(bundle, ...used).join("");
 
 describe("what a page loads of the client", () => {
   let bundle: Bundle;
@@ -49,24 +54,34 @@ describe("what a page loads of the client", () => {
   });
 
   // Bytes. What docs/connections.md says, in kilobytes of 1,000; raise one only for what is worth it
-  // to every page. Those with gzip leave room for other versions of zlib.
+  // to every page. Those of the wire leave room for other versions of zlib.
   test.each([
-    ["itself", ["browser"], 18_400, 7_700],
-    ["with its default encoding", ["bare"], 32_950, 13_100],
-    ["with CBOR", ["cbor"], 31_600, 12_700],
-    ["with JSON", ["json"], 25_200, 10_300],
-    ["with everything there is", [], 38_700, 15_000],
-  ])("is small: the client %s", (_, used, minified, gzipped) => {
-    const text = loaded(bundle, ...used);
-    expect(Buffer.byteLength(text), "minified").toBeLessThanOrEqual(minified);
-    expect(gzipSync(text, { level: 9 }).length, "with gzip").toBeLessThanOrEqual(gzipped);
+    ["itself", ["browser"], 14_950, 6_650, 6_050],
+    ["with JSON", ["json"], 21_800, 10_000, 9_050],
+    ["with JSON and connections", ["json", "sockets"], 25_850, 11_950, 10_850],
+    ["with CBOR and connections", ["cbor", "sockets"], 32_250, 14_650, 13_250],
+    ["with its default encoding", ["bare"], 29_500, 13_100, 11_900],
+    ["with its default encoding and connections", ["bare", "sockets"], 33_600, 15_100, 13_700],
+    ["with everything there is", [], 39_600, 18_500, 16_750],
+  ])("is small: the client %s", (_, used, minified, gzipped, brotli) => {
+    const texts = files(bundle, ...used);
+    const sum = (sizeOf: (text: string) => number) => texts.reduce((sum, text) => sum + sizeOf(text), 0);
+    expect(sum(Buffer.byteLength), "minified").toBeLessThanOrEqual(minified);
+    expect(
+      sum((text) => gzipSync(text, { level: 9 }).length),
+      "with gzip",
+    ).toBeLessThanOrEqual(gzipped);
+    expect(
+      sum((text) => brotliCompressSync(text).length),
+      "with Brotli",
+    ).toBeLessThanOrEqual(brotli);
   });
 
   test("names nothing of Node.js", () => {
     expect(loaded(bundle)).not.toMatch(/node:|require\(|Buffer\.from|process/);
   });
 
-  test("is the encoding that it uses, and no other; and neither raw requests nor the endpoint's API before they are used", () => {
+  test("is the encoding that it uses, and no other; and neither sockets, raw requests nor the endpoint's API before they are used", () => {
     // Words of the codecs: a `$` tag, and a message of the connection protocol.
     const [itself, bare, json] = [["browser"], ["bare"], ["json"]].map((used) => loaded(bundle, ...used));
     expect(itself).not.toContain("$BigInt");
@@ -75,6 +90,8 @@ describe("what a page loads of the client", () => {
     expect(json).toContain("SubscriptionRequest");
     for (const text of [itself, bare, json]) {
       expect(text).not.toContain("crash_policy");
+      expect(text).not.toContain("_conn_params");
+      expect(text).not.toContain("connection_lost");
       expect(text).not.toContain("original-request-url");
     }
   });
@@ -110,8 +127,8 @@ describe("what a page loads of the client", () => {
       const files = outputFiles.map(({ path, text }) => ({ path: path.replace("stdin.js", "browser.mjs"), text }));
       return loaded({ metafile: { outputs }, outputFiles: files } as Bundle, "browser").length;
     };
-    expect(await own(true)).toBeLessThan(19_000);
-    expect(await own(false)).toBeLessThan(39_500);
+    expect(await own(true)).toBeLessThan(15_600);
+    expect(await own(false)).toBeLessThan(40_300);
   });
 });
 

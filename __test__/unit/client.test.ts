@@ -175,6 +175,16 @@ describe("an error reply", () => {
     expect((error as Error).message).toContain(text);
   });
 
+  test("in JSON has its details as the actor meant them, in every encoding", async () => {
+    for (const encoding of ["bare", "cbor", "json"]) {
+      const { host, client } = setUp({ encoding });
+      const actor = { actorId: "a", generation: 2, key: "k" };
+      const metadata = { seats: ["$BigInt", "3"], left: 0 };
+      host.answer(json({ group: "user", code: "full", message: "no seats", metadata, actor }, 400));
+      await expect(client.x.get("k").join()).rejects.toMatchObject({ metadata: { seats: 3n, left: 0 }, actor });
+    }
+  });
+
   test("of an older protocol version carries no actor", async () => {
     const { host, client } = setUp();
     const v3 = Uint8Array.from([3, 0, 1, 0x67, 1, 0x63, 1, 0x6d, 0]);
@@ -344,50 +354,6 @@ describe("raw fetch", () => {
 });
 
 describe("a client", () => {
-  test("loads its encoding with the first call and keeps it, and asks again if that failed", async () => {
-    const host = new FakeHost();
-    let loads = 0;
-    const whole = partsWith(jsCodec);
-    const client = createClientWith({
-      ...whole,
-      formats: async (encoding) => {
-        if (loads++ === 0) throw new TypeError("Failed to fetch dynamically imported module");
-        return whole.formats(encoding);
-      },
-    })<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;
-    expect(loads).toBe(0);
-    await expect(client.x.get("k").read()).rejects.toMatchObject({ code: "network_error", retryable: true });
-    expect(host.requests).toEqual([]);
-    host.answer(bareOutput(1), bareOutput(2));
-    expect([await client.x.get("k").read(), await client.x.get("k").read()]).toEqual([1, 2]);
-    expect(loads).toBe(2);
-  });
-
-  test("loads what serves raw requests and the endpoint's API with their first use, and asks again if that failed", async () => {
-    const host = new FakeHost();
-    const whole = partsWith(jsCodec);
-    const loads = { rawHttp: 0, endpointApi: 0 };
-    const late = <T>(name: keyof typeof loads, part: T) => {
-      if (loads[name]++ === 0) throw new TypeError("Failed to fetch dynamically imported module");
-      return part;
-    };
-    const client = createClientWith({
-      ...whole,
-      rawHttp: async () => late("rawHttp", await whole.rawHttp()),
-      endpointApi: async () => late("endpointApi", await whole.endpointApi()),
-    })<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;
-    const handle = client.x.get("a,b");
-    host.answer(json({ actors: [{ actor_id: "found" }] }));
-    for (const call of [() => handle.fetch("/"), () => handle.resolve()]) {
-      await expect(call()).rejects.toMatchObject({ code: "network_error", retryable: true });
-    }
-    expect(host.requests).toEqual([]);
-    expect(await handle.resolve()).toBe("found");
-    host.answer(json({ actors: [{ actor_id: "found" }] }), new Response("hi"));
-    expect(await (await handle.fetch("/")).text()).toBe("hi");
-    expect(host.last.url.pathname).toBe("/gateway/found/request/");
-  });
-
   test("takes from the environment what neither options nor the endpoint say", () => {
     const fallback = fromEnvironment({
       RIVET_ENDPOINT: "http://env-ns:env-token@env.example",

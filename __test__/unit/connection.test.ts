@@ -1,32 +1,45 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Backoff } from "../../ts/client/connection/backoff";
-import { Connection } from "../../ts/client/connection/connection";
+import { connection as connectionWith } from "../../ts/client/connection/connection";
+import { Line } from "../../ts/client/connection/line";
 import { jsCodec } from "../../ts/codec/index";
 import type { ActorError } from "../../ts/errors/actor-error";
 import { formatsOf } from "../../ts/wire/formats";
 import { FakeSocket } from "../fixtures/fake-socket";
+import { withResolvers } from "../fixtures/with-resolvers";
+
+interface Options {
+  signal?: AbortSignal;
+  line?: () => Promise<typeof Line>;
+  open?: (over: AbortSignal) => Promise<FakeSocket>;
+}
 
 /** A connection and the sockets it opens, newest last. */
-function connect(options: { signal?: AbortSignal; open?: () => Promise<FakeSocket> } = {}) {
+function connect({ signal, line = async () => Line, open = async () => new FakeSocket() }: Options = {}) {
   const sockets: FakeSocket[] = [];
   const errors: ActorError[] = [];
   const statuses: string[] = [];
-  const open =
-    options.open ??
-    (async () => {
-      const socket = new FakeSocket();
-      sockets.push(socket);
-      return socket;
-    });
   const format = formatsOf("json", jsCodec).messages;
-  const connection = new Connection({
-    open: async () => ({ format, socket: await open() }),
-    signal: options.signal,
+  const made = connectionWith({
+    line,
+    open: async (over) => {
+      const socket = await open(over);
+      sockets.push(socket);
+      return { format, socket };
+    },
+    signal,
   });
-  connection.onOwn("error", (error: ActorError) => void errors.push(error));
-  connection.onOwn("status", (status: string) => void statuses.push(status));
+  made.onError((error: ActorError) => void errors.push(error));
+  made.onStatusChange((status: string) => void statuses.push(status));
+  const action = (name: string, args: unknown[], signal?: AbortSignal) => made.action({ name, args, signal });
   const socket = () => sockets[sockets.length - 1] as FakeSocket;
-  return { connection, sockets, socket, errors, statuses };
+  return {
+    connection: { ...made, action, status: () => made.connStatus, id: () => made.connectionId },
+    sockets,
+    socket,
+    errors,
+    statuses,
+  };
 }
 
 /** Lets promises settle; no timer moves. */
@@ -58,7 +71,7 @@ describe("a connection", () => {
     socket().say("ActionResponse", { id: ["$BigInt", "0"], output: "first" });
     expect(await Promise.all(calls)).toEqual(["first", "second"]);
     await connection.ready;
-    expect(connection.connectionId).toBe("c");
+    expect(connection.id()).toBe("c");
     void connection.dispose();
     socket().end(1000, "Disposed");
   });
@@ -142,7 +155,7 @@ describe("a connection", () => {
       throw new Error("mine");
     });
     connection.on("said", (...args: unknown[]) => void seen.push(args));
-    connection.on("hello", (...args: unknown[]) => void seen.push(args), true);
+    connection.once("hello", (...args: unknown[]) => void seen.push(args));
     await settle();
     socket().init();
     for (const n of [1, 2]) socket().say("Event", { name: "said", args: [n] });
@@ -160,9 +173,9 @@ describe("a connection", () => {
     const seen: unknown[] = [];
     const next = (n: unknown) => {
       seen.push(n);
-      if (seen.length < 3) connection.on("said", next, true);
+      if (seen.length < 3) connection.once("said", next);
     };
-    connection.on("said", next, true);
+    connection.once("said", next);
     await settle();
     socket().init();
     for (const n of [1, 2, 3, 4]) socket().say("Event", { name: "said", args: [n] });
@@ -216,7 +229,7 @@ describe("a connection", () => {
     await settle();
     socket().init();
     await expect(connection.action("a", [() => {}])).rejects.toMatchObject({ group: "napi" });
-    expect(connection.status).toBe("connected");
+    expect(connection.status()).toBe("connected");
     void connection.dispose();
     socket().end();
   });
@@ -236,7 +249,7 @@ describe("a connection", () => {
     expect(done).toBe(false);
     socket().end(1000, "Disposed");
     await disposing;
-    expect(connection.status).toBe("idle");
+    expect(connection.status()).toBe("idle");
     await expect(connection.action("b", [])).rejects.toMatchObject({ code: "connection_disposed" });
     await connection.dispose();
   });
@@ -260,7 +273,7 @@ describe("a connection", () => {
     const never = connect({ signal: AbortSignal.abort() });
     await settle();
     expect(never.sockets).toEqual([]);
-    expect(connection.status).toBe("idle");
+    expect(connection.status()).toBe("idle");
   });
 
   it("closes a socket that says what is not of the protocol", async () => {
@@ -282,5 +295,99 @@ describe("a connection", () => {
     expect(sockets.length).toBe(2);
     void connection.dispose();
     socket().end();
+  });
+
+  it("keeps what is asked of it until its code is here, in order", async () => {
+    const code = withResolvers<typeof Line>();
+    const { connection, socket, sockets, statuses } = connect({ line: () => code.promise });
+    const heard: unknown[] = [];
+    connection.on("said", (n: unknown) => void heard.push(n));
+    const stop = connection.on("dropped", () => {});
+    const live = new AbortController();
+    const calls = [connection.action("a", [], live.signal), connection.action("b", []), connection.action("c", [])];
+    stop();
+    await settle();
+    expect([connection.status(), sockets.length]).toEqual(["connecting", 0]);
+    // Whoever acts as soon as the code is here comes after those who waited for it.
+    void code.promise.then(() => calls.push(connection.action("d", [])));
+    code.resolve(Line);
+    await settle();
+    socket().init();
+    expect(socket().of("SubscriptionRequest")).toEqual([{ eventName: "said", subscribe: true }]);
+    expect(
+      socket()
+        .of("ActionRequest")
+        .map(({ name }) => name),
+    ).toEqual(["a", "b", "c", "d"]);
+    for (const id of [0, 1, 2, 3]) socket().say("ActionResponse", { id, output: id });
+    expect(await Promise.all(calls)).toEqual([0, 1, 2, 3]);
+    socket().say("Event", { name: "said", args: [1] });
+    expect(heard).toEqual([1]);
+    expect(statuses).toEqual(["connected"]);
+    void connection.dispose();
+    socket().end();
+  });
+
+  it("asks again for code that cannot be loaded, and sends then what waited", async () => {
+    let attempts = 0;
+    const { connection, socket, statuses } = connect({
+      line: async () => {
+        if (attempts++ < 2) throw new TypeError("Failed to fetch dynamically imported module");
+        return Line;
+      },
+    });
+    const call = connection.action("a", []);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(attempts).toBe(3);
+    socket().init();
+    socket().say("ActionResponse", { id: 0, output: 1 });
+    expect(await call).toBe(1);
+    expect(statuses).toEqual(["disconnected", "connecting", "disconnected", "connecting", "connected"]);
+    void connection.dispose();
+    socket().end();
+  });
+
+  it.each([
+    ["is on its way", () => new Promise<never>(() => {})],
+    ["cannot be loaded", () => Promise.reject(new TypeError("Failed to fetch dynamically imported module"))],
+  ])("is over at once when its code %s", async (_, line) => {
+    const { connection, sockets, errors, statuses } = connect({ line });
+    const waiting = expect(connection.action("a", [])).rejects.toMatchObject({ code: "connection_disposed" });
+    const notReady = expect(connection.ready).rejects.toMatchObject({ code: "connection_disposed" });
+    await settle();
+    await connection.dispose();
+    await Promise.all([waiting, notReady]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect([connection.status(), sockets.length, errors.length, statuses.at(-1)]).toEqual(["idle", 0, 0, "idle"]);
+    await expect(connection.action("b", [])).rejects.toMatchObject({ code: "connection_disposed" });
+  });
+
+  it("gives up a call whose signal fires while the code is on its way, and never sends it", async () => {
+    const code = withResolvers<typeof Line>();
+    const { connection, socket } = connect({ line: () => code.promise });
+    const enough = new AbortController();
+    const given = expect(connection.action("a", [], enough.signal)).rejects.toBe("enough");
+    enough.abort("enough");
+    await given;
+    code.resolve(Line);
+    await settle();
+    socket().init();
+    expect(socket().of("ActionRequest")).toEqual([]);
+    void connection.dispose();
+    socket().end();
+  });
+
+  it("tells of its end once, also whom it tells of the loss of its socket", async () => {
+    const { connection, socket } = connect();
+    let closes = 0;
+    connection.onClose(() => {
+      closes++;
+      void connection.dispose();
+    });
+    await settle();
+    socket().init();
+    socket().end(1006);
+    expect(closes).toBe(1);
+    expect(connection.status()).toBe("idle");
   });
 });

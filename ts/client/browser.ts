@@ -4,22 +4,20 @@
  */
 import { createClientWith } from "./create";
 
+const encodings = {
+  bare: () => import("./chunks/bare.js"),
+  cbor: () => import("./chunks/cbor.js"),
+  json: () => import("./chunks/json.js"),
+};
+
 export const createClient = createClientWith({
-  formats: async (encoding) => {
-    switch (encoding) {
-      case "bare":
-        return (await import("./chunks/bare.js")).formats;
-      case "cbor":
-        return (await import("./chunks/cbor.js")).formats;
-      case "json":
-        return (await import("./chunks/json.js")).formats;
-    }
-  },
-  input: async (value) => {
+  formats: async (encoding) => (await encodings[encoding]()).formats,
+  input: async () => {
     const { jsCodec, toBase64 } = await import("./chunks/values.js");
-    return toBase64(jsCodec.encode(value, "input"));
+    return (value) => toBase64(jsCodec.encode(value, "input"));
   },
   endpointApi: () => import("./chunks/endpoint-api.js"),
   rawHttp: () => import("./chunks/raw-http.js"),
+  sockets: () => import("./chunks/sockets.js"),
 });
 export { ActorError, UserError } from "../errors/actor-error";

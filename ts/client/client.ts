@@ -19,13 +19,7 @@ const MAX_KEPT = 1_000;
 /** Builds the typed client over a transport. */
 export function clientOver<R>(transport: Transport, { skipReadyWait, onDispose }: ClientDefaults = {}): Client<R> {
   const connections = new Set<Connection>();
-  const ways = waysToHandles(transport, {
-    skipReadyWait,
-    onConnection: (connection) => {
-      connections.add(connection);
-      return () => connections.delete(connection);
-    },
-  });
+  const ways = waysToHandles(transport, { skipReadyWait, connections });
   const members = {
     ...ways,
     async dispose() {
@@ -47,8 +41,7 @@ export function clientOver<R>(transport: Transport, { skipReadyWait, onDispose }
 
 /** The four ways from an actor's name to a handle. */
 function waysToHandles(transport: Transport, defaults: HandleDefaults) {
-  const handle = (target: Target, { params, signal, getParams }: QueryOptions) =>
-    actorHandle(transport, target, { ...defaults, params, signal, getParams });
+  const handle = (target: Target, options: QueryOptions) => actorHandle(transport, target, { ...options, ...defaults });
   return {
     get: (name: string, key?: Key, options: QueryOptions = {}) =>
       handle({ kind: "get", name, key: normalizeKey(key) }, options),
@@ -61,8 +54,7 @@ function waysToHandles(transport: Transport, defaults: HandleDefaults) {
       return handle({ kind: "id", name, actorId }, options);
     },
     async create(name: string, key?: Key, options: CreateOptions = {}) {
-      const { input, region, poolName, signal } = options;
-      const actorId = await transport.create({ name, key: normalizeKey(key), input, region, poolName, signal });
+      const actorId = await transport.create({ ...options, name, key: normalizeKey(key) });
       return handle({ kind: "id", name, actorId }, options);
     },
   };

@@ -1,7 +1,7 @@
 /** The network client, wherever it runs. */
 import { clientOver } from "./client";
 import { type ClientOptions, clientConfig, type Surroundings } from "./config";
-import { HttpTransport } from "./http-transport";
+import { httpTransport } from "./http-transport";
 import type { Parts } from "./parts";
 import type { Client } from "./types";
 
@@ -12,6 +12,6 @@ export function createClientWith(platform: Platform) {
   return function createClient<R>(endpoint?: string | ClientOptions, options: ClientOptions = {}): Client<R> {
     const given = typeof endpoint === "string" ? { ...options, endpoint } : { ...endpoint, ...options };
     const config = clientConfig(given, platform);
-    return clientOver<R>(new HttpTransport(config, platform), config);
+    return clientOver<R>(httpTransport(config, platform), config);
   };
 }

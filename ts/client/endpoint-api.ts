@@ -3,7 +3,8 @@
  * A page loads this when it asks for an id, or has a key or an input that the URLs
  * of the gateway cannot carry.
  */
-import { actorNotFound, invalidResponse } from "../errors/raised";
+import { ActorError } from "../errors/actor-error";
+import { invalidResponse } from "../errors/client";
 import type { ClientConfig } from "./config";
 import { headersWith, type Place, withQuery } from "./gateway";
 import { type JsonFormat, jsonReply } from "./reply";
@@ -68,6 +69,14 @@ function actorIdOf(actor: unknown): string {
   const id = (actor as { actor_id?: unknown } | undefined)?.actor_id;
   if (typeof id !== "string") throw invalidResponse(200, "an actor without actor_id");
   return id;
+}
+
+function actorNotFound(name: string, key: readonly string[]): ActorError {
+  return new ActorError("actor", "not_found", `Actor ${name} with key ${JSON.stringify(key)} was not found.`, {
+    public: true,
+    statusCode: 404,
+    metadata: { name, key },
+  });
 }
 
 /** The slash form of a key. */

@@ -1,7 +1,7 @@
 /** URLs and headers that lead a request through the gateway to an actor. */
 import type { ClientConfig } from "./config";
 import type { KeyTarget, Target } from "./target";
-import type { CallOptions, SocketCall } from "./transport";
+import type { CallOptions } from "./transport";
 
 /** Longest input in a URL, in base64: 4,095 bytes. Larger ones go by way of the endpoint API. */
 const MAX_INPUT_LENGTH = 5460;
@@ -90,18 +90,6 @@ export function headersWith(
   return headers;
 }
 
-/** What a WebSocket says of itself: browsers let it say nothing else. */
-export function socketProtocols({ encoding = "bare", skipReadyWait, params }: SocketCall): string[] {
-  const protocols = ["", `_encoding.${encoding}`];
-  if (skipReadyWait) protocols.push("_skip_ready_wait");
-  if (params !== undefined) {
-    // Parentheses are legal in a URL, not in a subprotocol.
-    const json = encodeURIComponent(jsonOf(params)).replaceAll("(", "%28").replaceAll(")", "%29");
-    protocols.push(`_conn_params.${json}`);
-  }
-  return protocols.map((protocol) => `rivet${protocol}`);
-}
-
 /** Base64 in the alphabet of URLs, without padding. */
 function urlSafe(base64: string): string {
   return base64.replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
@@ -113,6 +101,6 @@ function asciiJson(value: unknown): string {
 }
 
 /** A value that has no JSON is null. */
-function jsonOf(value: unknown): string {
+export function jsonOf(value: unknown): string {
   return JSON.stringify(value) ?? "null";
 }

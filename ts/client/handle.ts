@@ -5,8 +5,7 @@
  * stale (one made from an id does when that actor is destroyed).
  */
 import { withActions } from "./actions";
-import { Connection } from "./connection/connection";
-import { connectionMembers } from "./connection/members";
+import { type Connection, connection } from "./connection/connection";
 import { withRetry } from "./retry";
 import type { ClientSocket } from "./socket";
 import { requireText, type Target } from "./target";
@@ -19,8 +18,8 @@ export interface HandleDefaults {
   readonly skipReadyWait?: boolean | undefined;
   /** Asked for the parameters of each socket. */
   readonly getParams?: (() => Promise<unknown>) | undefined;
-  /** Told of every connection made; what it returns is called at its end. */
-  onConnection(connection: Connection): () => void;
+  /** Every connection made that is not over. */
+  readonly connections: Set<Connection>;
 }
 
 interface SendOptions {
@@ -35,6 +34,7 @@ interface Options {
 }
 
 export function actorHandle(transport: Transport, target: Target, defaults: HandleDefaults): object {
+  const { connections } = defaults;
   const optionsOf = ({ signal, skipReadyWait = defaults.skipReadyWait ?? false }: Options): CallOptions => ({
     params: defaults.params,
     signal: anySignal(defaults.signal, signal ?? undefined),
@@ -78,18 +78,24 @@ export function actorHandle(transport: Transport, target: Target, defaults: Hand
     getGatewayUrl: () => transport.gatewayUrl(target),
     connect: (params?: unknown, given: ActorGatewayOptions & { signal?: AbortSignal } = {}) => {
       const { signal, skipReadyWait } = optionsOf(given);
-      let end: (() => void) | undefined;
-      const connection = new Connection({
+      const made: Connection = connection({
         signal,
-        open: async () => {
+        send,
+        line: () => {
+          // On its way at the same time; who needs it hears if it does not come.
+          transport.messages().catch(() => {});
+          return transport.line();
+        },
+        open: async (over) => {
           const format = await transport.messages();
-          const call = { params, skipReadyWait, encoding: transport.encoding };
+          over.throwIfAborted();
+          const call = { params, skipReadyWait, encoding: transport.encoding, signal: over };
           return { format, socket: await socket("/connect", call) };
         },
-        onEnd: () => end?.(),
+        onEnd: () => connections.delete(made),
       });
-      end = defaults.onConnection(connection);
-      return withActions(connectionMembers(connection, send), (name, args) => connection.action(name, args));
+      if (!signal?.aborted) connections.add(made);
+      return withActions(made, (name, args) => made.action({ name, args }));
     },
     /** A raw WebSocket to the actor's `onWebSocket`; resolves before it is open. */
     webSocket: async (path = "", _protocols?: string | string[], given: ActorGatewayOptions = {}) =>

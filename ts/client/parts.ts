@@ -3,7 +3,9 @@ import { toBase64 } from "../codec/base64";
 import type { Codec } from "../codec/codec";
 import type { Encoding, Formats } from "../wire/format";
 import { formatsOf } from "../wire/formats";
+import { Line } from "./connection/line";
 import * as endpointApi from "./endpoint-api";
+import { openSocket } from "./open-socket";
 import * as rawHttp from "./raw-http";
 import type { WebSocketClass } from "./socket";
 
@@ -12,10 +14,12 @@ type Loaded<T> = T | Promise<T>;
 export interface Parts {
   /** Everything of one encoding; without a promise if it is here. */
   formats(encoding: Encoding): Loaded<Formats>;
-  /** An actor's input as URLs and the endpoint API carry it: CBOR as base64. */
-  input(value: unknown): Loaded<string>;
+  /** Writes an actor's input as URLs and the endpoint API carry it: CBOR as base64. */
+  input(): Loaded<(value: unknown) => string>;
   endpointApi(): Loaded<typeof endpointApi>;
   rawHttp(): Loaded<typeof rawHttp>;
+  /** Of connections and of raw sockets. */
+  sockets(): Loaded<{ readonly Line: typeof Line; readonly openSocket: typeof openSocket }>;
   /** What opens sockets where the platform itself has nothing for it. */
   webSocket?(): Promise<WebSocketClass>;
 }
@@ -23,9 +27,10 @@ export interface Parts {
 export function partsWith(codec: Codec): Parts {
   return {
     formats: (encoding) => formatsOf(encoding, codec),
-    input: (value) => toBase64(codec.encode(value, "input")),
+    input: () => (value) => toBase64(codec.encode(value, "input")),
     endpointApi: () => endpointApi,
     rawHttp: () => rawHttp,
+    sockets: () => ({ Line, openSocket }),
     webSocket: async () => (await import("./node-socket.js")).NodeSocket,
   };
 }

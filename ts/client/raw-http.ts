@@ -4,6 +4,7 @@
  */
 import { errorFrom, isJson, type JsonFormat } from "./reply";
 import { isRefusal, withRetry } from "./retry";
+import type { Route } from "./routes";
 import type { Target } from "./target";
 
 /** Host name of requests that were made from a mere path. */
@@ -29,6 +30,20 @@ export async function rawFetch(
   // A body that is a stream can be read once: no second attempt.
   const isStream = init.body instanceof ReadableStream || (input instanceof Request && input.body !== null);
   return isStream ? call() : withRetry(target, signal, call);
+}
+
+/** How the network carries it. */
+export interface Network {
+  readonly json: JsonFormat;
+  route(path: string): Promise<Route>;
+  fetch(url: string, init: RequestInit): Promise<Response>;
+}
+
+export function rawFetchOver({ json, route, fetch }: Network, call: RawCall): Promise<Response> {
+  return rawFetch(call, json, async (request) => {
+    const { url, headers } = await route(rawPath(request));
+    return fetch(url, rawInit(request, headers));
+  });
 }
 
 /** Route of a user's request inside the actor. */

@@ -1,12 +1,12 @@
 /** Reading replies: what is an error, whose, and what does it say. */
 import { isObject } from "../common/object";
-import type { ActorError, ActorErrorLike } from "../errors/actor-error";
+import { type ActorError, type ActorErrorLike, isErrorLike, isSpecifier } from "../errors/actor-error";
+import { invalidResponse, remoteError } from "../errors/client";
 import { messageOf } from "../errors/message";
-import { invalidResponse, remoteError } from "../errors/raised";
 import type { WireFormat } from "../wire/format";
 
 /** JSON, in which every stage before the actor answers whatever was asked for. */
-export type JsonFormat = () => WireFormat | Promise<WireFormat>;
+export type JsonFormat = () => Promise<WireFormat>;
 
 const utf8Decoder = new TextDecoder();
 
@@ -45,16 +45,26 @@ export async function errorFrom(
   json: JsonFormat,
   format?: WireFormat,
 ): Promise<ActorError> {
-  const reader = format === undefined || isJson(response) ? await json() : format;
   let carried: ActorErrorLike;
   try {
-    carried = reader.decodeError(body);
+    carried = format === undefined || isJson(response) ? await jsonError(body, json) : format.decodeError(body);
   } catch {
     const text = utf8Decoder.decode(body.subarray(0, 200)).trim();
     const excerpt = text ? JSON.stringify(text) : response.statusText || "empty body";
     return invalidResponse(response.status, excerpt, rayIdOf(response));
   }
   return remoteError(carried, { statusCode: response.status, rayId: rayIdOf(response) });
+}
+
+/** Needs the format only for tags in the metadata; if there is none now, these stay as they are written. */
+async function jsonError(body: Uint8Array, json: JsonFormat): Promise<ActorErrorLike> {
+  const text = utf8Decoder.decode(body);
+  const error: unknown = JSON.parse(text);
+  if (!isErrorLike(error)) throw new Error("not an error");
+  const format = text.includes('"$') && (await json().catch(() => undefined));
+  if (format) return format.decodeError(body);
+  const { actor, ...rest } = error;
+  return isSpecifier(actor) ? error : rest;
 }
 
 export function isJson(response: Response): boolean {

@@ -6,6 +6,7 @@
  * middle, a lost connection) goes to the caller, with `retryable` set where it
  * applies: only the caller knows if running twice is harmless.
  */
+import { pause } from "../common/abort";
 import { ActorError } from "../errors/actor-error";
 import { REFUSED, REFUSED_FOR_KEY } from "../errors/retryable";
 import type { Target } from "./target";
@@ -45,18 +46,4 @@ export function isRefusal(error: unknown, target: Target): boolean {
 
 function field(error: ActorError, name: string): unknown {
   return (error.metadata as Record<string, unknown> | undefined)?.[name];
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", onAbort);
-      resolve();
-    }, ms);
-    signal?.addEventListener("abort", onAbort, { once: true });
-  });
 }

@@ -5,6 +5,8 @@ export interface IdTarget {
   readonly kind: "id";
   readonly name: string;
   readonly actorId: string;
+  /** Is there: nothing of it is made from an input. */
+  readonly input?: undefined;
 }
 
 export interface KeyTarget {

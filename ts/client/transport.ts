@@ -3,6 +3,7 @@
  * the process. One attempt each; trying again is the handle's business.
  */
 import type { Encoding, MessageFormat, QueueSendReply } from "../wire/format";
+import type { Line } from "./connection/line";
 import type { ClientSocket } from "./socket";
 import type { KeyTarget, Target } from "./target";
 
@@ -47,8 +48,10 @@ export interface Transport {
   resolve(target: KeyTarget, signal?: AbortSignal): Promise<string>;
   create(call: CreateCall): Promise<string>;
   gatewayUrl(target: Target): Promise<string>;
-  /** Starts to open a WebSocket; resolves before it is open. */
+  /** Starts to open a WebSocket, unless the call's signal has fired; resolves before it is open. */
   socket(target: Target, call: SocketCall): Promise<ClientSocket>;
+  /** What connections speak through. */
+  line(): Promise<typeof Line>;
   /** How the messages of connections are written. */
   messages(): Promise<MessageFormat>;
   readonly encoding: Encoding;

@@ -1,11 +1,11 @@
 /**
- * Every error the TypeScript layer raises by itself, in one place.
+ * The errors that definitions, options, actors and registries raise on this side of
+ * the native code; those of the network client are in `client.ts` and `connection.ts`.
  *
- * Codes that native code also knows keep its names; the rest belong to the
- * groups `config` (definitions and options), `client` and `registry`.
+ * Codes that native code also knows keep its names; the rest belong to the groups
+ * `config` (definitions and options) and `registry`.
  */
-import { ActorError, type ActorErrorLike, type ActorErrorOptions } from "./actor-error";
-import { messageOf } from "./message";
+import { ActorError } from "./actor-error";
 
 /** One complaint of a Standard Schema validator. */
 export interface ValidationIssue {
@@ -121,60 +121,6 @@ export function previousMessageNotCompleted(name: string): ActorError {
 
 export function messageAlreadyCompleted(): ActorError {
   return new ActorError("queue", "already_completed", "Queue message was already completed", { public: true });
-}
-
-/** The socket of a call was lost before its answer came. */
-export function connectionLost(code: number, reason: string, cause: unknown): ActorError {
-  const message = "The connection was lost before the answer came; the action may or may not have run.";
-  return clientError("connection_lost", message, { code, reason }, cause);
-}
-
-export function connectionDisposed(cause?: unknown): ActorError {
-  return clientError("connection_disposed", "The connection was disposed of.", undefined, cause);
-}
-
-export function tooManyCalls(limit: number): ActorError {
-  return clientError("too_many_calls", `More than ${limit} calls wait for the connection to open.`, { limit });
-}
-
-/** A message that is not of the protocol. */
-export function invalidMessage(cause: unknown): ActorError {
-  const reason = messageOf(cause);
-  return clientError("invalid_response", `The host's message cannot be read: ${reason}`, { reason }, cause);
-}
-
-/** The request never reached the host, or its answer never came back. */
-export function networkError(endpoint: string, cause: unknown): ActorError {
-  // `fetch` hides the reason (ECONNREFUSED and the like) in its cause.
-  const inner = cause instanceof Error ? cause.cause : undefined;
-  const reason = inner instanceof Error ? ((inner as NodeJS.ErrnoException).code ?? inner.message) : messageOf(cause);
-  return clientError("network_error", `The request to ${endpoint} failed: ${reason}`, { endpoint, reason }, cause);
-}
-
-/** A reply that is not of the protocol: a proxy's page, a cut-off body. */
-export function invalidResponse(status: number, reason: string, rayId?: string): ActorError {
-  const message = `The host's reply (status ${status}) cannot be read: ${reason}`;
-  return clientError("invalid_response", message, { status, reason }, undefined, rayId);
-}
-
-/** An error that was told to a client: whoever told it meant it for its eyes. */
-export function remoteError(
-  { group, code, message, metadata, actor }: ActorErrorLike,
-  more?: Pick<ActorErrorOptions, "statusCode" | "rayId">,
-): ActorError {
-  return new ActorError(group, code, message, { public: true, metadata, actor, ...more });
-}
-
-function clientError(code: string, message: string, metadata: unknown, cause?: unknown, rayId?: string): ActorError {
-  return new ActorError("client", code, message, { metadata, cause, rayId });
-}
-
-export function actorNotFound(name: string, key: readonly string[]): ActorError {
-  return new ActorError("actor", "not_found", `Actor ${name} with key ${JSON.stringify(key)} was not found.`, {
-    public: true,
-    statusCode: 404,
-    metadata: { name, key },
-  });
 }
 
 export function registryShutDown(): ActorError {

@@ -1,12 +1,15 @@
 /** Calls inside the process: straight to native code, without a socket. */
 
-import { fitsQuery, gatewayHeaders, gatewayUrl, socketProtocols } from "../client/gateway";
+import { Line } from "../client/connection/line";
+import { fitsQuery, gatewayHeaders, gatewayUrl } from "../client/gateway";
+import { socketProtocols } from "../client/open-socket";
 import { rawFetch, rawInit, rawPath } from "../client/raw-http";
 import type { ClientSocket } from "../client/socket";
 import type { KeyTarget, Target } from "../client/target";
 import type { CallOptions, CreateCall, QueueCall, SocketCall, Transport } from "../client/transport";
 import { toBase64 } from "../codec/base64";
 import type { Codec } from "../codec/codec";
+import { unlessAborted } from "../common/abort";
 import { withToken } from "../context/abort";
 import { fromNativePromise } from "../errors/bridge";
 import { notConfigured } from "../errors/raised";
@@ -35,6 +38,10 @@ export class LocalTransport implements Transport {
     this.#messages = formatsOf(this.encoding, codec).messages;
   }
 
+  async line(): Promise<typeof Line> {
+    return Line;
+  }
+
   async messages(): Promise<MessageFormat> {
     return this.#messages;
   }
@@ -43,6 +50,7 @@ export class LocalTransport implements Transport {
   async socket(target: Target, call: SocketCall): Promise<ClientSocket> {
     const registry = await this.#open();
     const path = await this.#path(target, call.path, call.signal);
+    call.signal?.throwIfAborted();
     return new LocalSocket(registry, path, socketProtocols(call).join(", "));
   }
 
@@ -93,7 +101,7 @@ export class LocalTransport implements Transport {
     init: RequestInit,
     options: CallOptions,
   ): Promise<Response> {
-    const json = () => jsonFormats.http;
+    const json = async () => jsonFormats.http;
     return rawFetch({ target, input, init, signal: options.signal }, json, async (request) => {
       const registry = await this.#open();
       const { headers } = rawInit(request, gatewayHeaders(HERE, NO_HEADERS, options));
@@ -128,15 +136,4 @@ export class LocalTransport implements Transport {
     if (target.kind === "id" || target.input === undefined) return undefined;
     return this.#codec.encode(target.input, "input");
   }
-}
-
-/** Stops waiting when the signal fires; the call itself cannot be taken back. */
-function unlessAborted<T>(call: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  if (signal === undefined) return call;
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    if (signal.aborted) onAbort();
-    signal.addEventListener("abort", onAbort, { once: true });
-    call.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
-  });
 }

@@ -5,8 +5,7 @@
  * it ran; a call that still waits is sent once there is a socket again. Both
  * keep their order.
  */
-import type { ActorError } from "../../errors/actor-error";
-import { tooManyCalls } from "../../errors/raised";
+import { tooManyCalls } from "../../errors/connection";
 
 /** Calls that may wait for a socket. */
 const WAITING_MAX = 1_000;
@@ -64,7 +63,7 @@ export class Calls {
   }
 
   /** Rejects what was sent, for its socket is gone, and with `all` what waits: there will be no other. */
-  reject(error: ActorError, all = false): void {
+  reject(error: unknown, all = false): void {
     for (const call of [...this.#sent.values(), ...(all ? this.#waiting.values() : [])]) call.settle({ error });
   }
 }

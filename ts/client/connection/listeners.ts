@@ -1,6 +1,6 @@
 /** Who listens to which event, and to the connection itself. */
 
-type Listener = (...args: never[]) => void;
+export type Listener = (...args: never[]) => void;
 
 /** Listeners by name; removing one while it is called is fine. */
 export class Listeners {

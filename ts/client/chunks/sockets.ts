@@ -1,0 +1,4 @@
+import "../create";
+
+export { Line } from "../connection/line";
+export { openSocket } from "../open-socket";

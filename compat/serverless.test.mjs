@@ -3,9 +3,22 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { createClient } from "rivetkit/client";
+import { onEngine } from "./lib/host.mjs";
 import { freePort, runtimeProgram } from "./lib/runtime.mjs";
 
 const json = async (response) => [response.status, await response.json()];
+
+/** Tells the engine, if there is one, where to ask for actors. */
+async function announce({ url: endpoint }, url) {
+  if (!onEngine) return;
+  const serverless = { url, request_lifespan: 3600, max_runners: 10, slots_per_runner: 1, min_runners: 0 };
+  const answer = await fetch(`${endpoint}/runner-configs/default?namespace=default`, {
+    method: "PUT",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ datacenters: { default: { serverless: { ...serverless, runners_margin: 0 } } } }),
+  });
+  assert.equal(answer.status, 200, await answer.text());
+}
 
 describe("the handler of the published package", () => {
   let program;
@@ -14,6 +27,7 @@ describe("the handler of the published package", () => {
   before(async () => {
     program = await runtimeProgram("handler-program.mjs");
     base = `http://127.0.0.1:${program.message.port}/api/rivet`;
+    await announce(program, base);
   });
   after(async () => assert.equal(await program.stop(), 0));
 
@@ -67,11 +81,12 @@ describe("the handler of the published package", () => {
       assert.equal(error.message, `Invalid request: ${name} header is required`);
       said[name] = "x";
     }
+    said["x-rivet-pool-name"] = "default";
     for (const [name, value, group, code] of [
       ["x-rivet-endpoint", "http://elsewhere.example", "config", "endpoint_mismatch"],
       ["x-rivet-endpoint", program.url, "config", "namespace_mismatch"],
-      // What an engine would ask then is not there yet.
-      ["x-rivet-namespace-name", "default", "actor", "not_configured"],
+      // Where an engine is, the body is looked at next.
+      ["x-rivet-namespace-name", "default", ...(onEngine ? ["request", "invalid"] : ["actor", "not_configured"])],
     ]) {
       said[name] = value;
       const [status, error] = await json(await start(said));
@@ -91,6 +106,7 @@ for (const mode of ["serverless", "envoy"]) {
       const port = await freePort();
       base = `http://127.0.0.1:${port}`;
       program = await runtimeProgram("listen-program.mjs", { RIVETKIT_RUNTIME_MODE: mode, LISTEN_PORT: String(port) });
+      if (mode === "serverless") await announce(program, `${base}/api/rivet`);
     });
     after(async () => assert.equal(await program.stop(), 0));
 

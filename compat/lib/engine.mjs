@@ -1,7 +1,7 @@
 // An engine of a test alone, in a process of its own.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { fork } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -9,6 +9,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
 
 /** The engine's program, or undefined where it is not installed or not made for this platform. */
 export function engineBinary() {
@@ -23,6 +24,7 @@ export function engineBinary() {
 /** An engine takes the second and the eleventh port after its own one as well. */
 const NEIGHBOURS = [1, 10];
 const PATIENCE_MS = 120_000;
+const KEEPER = fileURLToPath(new URL("engine-keeper.mjs", import.meta.url));
 
 /** A port with two free neighbours. */
 export async function enginePort() {
@@ -43,7 +45,7 @@ async function listening(port) {
 
 /**
  * Starts an engine, which `kill` ends and `start` starts again on the same data; `end`
- * ends it for good. `variables` are added to its environment.
+ * ends it for good, as does the end of this process. `variables` are added to its environment.
  */
 export async function startEngine({ port, variables = {} } = {}) {
   const binary = engineBinary();
@@ -54,33 +56,26 @@ export async function startEngine({ port, variables = {} } = {}) {
   const config = join(folder, "engine.json");
   writeFileSync(config, JSON.stringify(topology(endpoint, port)));
   const env = { ...process.env, ...environment(port, folder), ...variables };
-  let child;
+  let keeper;
   const start = async () => {
-    child = spawn(binary, ["--config", config, "start"], { env, stdio: "ignore" });
+    keeper = fork(KEEPER, [folder, binary, "--config", config, "start"], { env, execArgv: [], stdio: "ignore" });
     const end = Date.now() + PATIENCE_MS;
     while (!(await answers(endpoint))) {
-      assert(child.exitCode === null, `the engine ended with ${child.exitCode}`);
+      assert(keeper.exitCode === null, `the engine ended with ${keeper.exitCode}`);
       assert(Date.now() < end, "the engine never answered");
       await pause(50);
     }
   };
   const kill = async () => {
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, "exit");
-    child.kill("SIGKILL");
+    if (keeper.exitCode !== null || keeper.signalCode !== null) return;
+    const ended = once(keeper, "exit");
+    keeper.send("kill");
     await ended;
   };
   const end = async () => {
-    process.off("exit", abandon);
     await kill();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
   };
-  // It outlives nobody, not even a test that forgot it.
-  const abandon = () => {
-    child.kill("SIGKILL");
-    rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
-  };
-  process.on("exit", abandon);
   try {
     await start();
   } catch (error) {

@@ -50,3 +50,25 @@ export async function rejection(promise, group, code) {
   assert.equal(`${error.group}.${error.code}`, `${group}.${code}`, error.stack);
   return error;
 }
+
+/**
+ * The handle of an actor that sleeps early. A request that reaches a process just after
+ * its actor went to sleep was not begun; an engine tells the published client so, which
+ * leaves it to its caller to repeat it.
+ */
+export const patient = (handle) =>
+  new Proxy(handle, {
+    get(target, name) {
+      return async (...args) => {
+        for (let attempt = 1; ; attempt++) {
+          try {
+            return await target[name](...args);
+          } catch (error) {
+            const late = error.group === "envoy" && error.code === "actor_not_found";
+            if (!late || attempt === 20) throw error;
+            await new Promise((resolve) => setTimeout(resolve, 100));
+          }
+        }
+      };
+    },
+  });

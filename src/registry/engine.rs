@@ -102,7 +102,7 @@ impl Joined {
 }
 
 /// Who asks for an actor to be started.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) struct Origin {
     pub(super) endpoint: String,
     pub(super) namespace: String,
@@ -148,7 +148,7 @@ impl Serverless {
         let mut session = self.session.lock().await;
         match &*session {
             Session::Over => return Err(Error::new(&code::REGISTRY_SHUT_DOWN)),
-            Session::Joined(first, host) if *first == origin => return Ok(host.clone()),
+            Session::Joined(first, host) if first.is_same_place(&origin) => return Ok(host.clone()),
             Session::Joined(first, _) => {
                 let metadata = json!({ "expected": first.place(), "received": origin.place() });
                 return Err(Error::with(&code::CONFIG_ENDPOINT_MISMATCH, metadata));
@@ -198,6 +198,18 @@ impl Serverless {
 }
 
 impl Origin {
+    /// True for requests of one engine, whichever of its names each of them gives.
+    fn is_same_place(&self, other: &Self) -> bool {
+        let endpoints = (
+            Endpoint::parse(&self.endpoint),
+            Endpoint::parse(&other.endpoint),
+        );
+        matches!(endpoints, (Ok(one), Ok(another)) if one.is_same_place(&another))
+            && self.namespace == other.namespace
+            && self.pool_name == other.pool_name
+            && self.token == other.token
+    }
+
     fn place(&self) -> String {
         format!("{} {} {}", self.endpoint, self.namespace, self.pool_name)
     }
@@ -307,5 +319,33 @@ impl CoreRegistry {
                 joined
             })
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Origin;
+
+    fn origin(endpoint: &str, pool_name: &str, token: Option<&str>) -> Origin {
+        Origin {
+            endpoint: endpoint.to_owned(),
+            namespace: "default".to_owned(),
+            pool_name: pool_name.to_owned(),
+            token: token.map(str::to_owned),
+        }
+    }
+
+    #[test]
+    fn requests_of_one_engine_share_a_session_whatever_it_calls_itself() {
+        let first = origin("https://api.rivet.dev", "web", Some("t"));
+        for (same, other) in [
+            (true, origin("https://api.rivet.dev/", "web", Some("t"))),
+            (true, origin("https://api-eu.rivet.dev", "web", Some("t"))),
+            (false, origin("https://api.rivet.dev:1", "web", Some("t"))),
+            (false, origin("https://api.rivet.dev", "other", Some("t"))),
+            (false, origin("https://api.rivet.dev", "web", None)),
+        ] {
+            assert_eq!(first.is_same_place(&other), same, "{other:?}");
+        }
     }
 }

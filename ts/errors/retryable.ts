@@ -13,6 +13,8 @@ export const REFUSED: readonly string[] = [
   "actor/restarting",
   "guard/service_unavailable",
   "guard/actor_stopped_while_waiting",
+  "envoy/actor_not_found",
+  "envoy/actor_generation_mismatch",
 ];
 
 /** Refusals that a key outlives: the next attempt finds or makes a new actor. */

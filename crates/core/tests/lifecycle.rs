@@ -46,6 +46,24 @@ async fn an_idle_actor_asks_for_sleep_after_its_timeout_and_holds_no_timer_after
 }
 
 #[tokio::test]
+async fn a_start_that_takes_long_is_no_idleness() {
+    let mut world = World::new();
+    let (script, time) = (Arc::clone(&world.script), world.time.clone());
+    script.park_preamble.store(true, Ordering::SeqCst);
+    let slow = async {
+        script.parked.notified().await;
+        time.advance(25 * SECOND);
+        script.unpark.notify_one();
+    };
+    let (handle, ()) = tokio::join!(world.start(), slow);
+    let _handle = handle.expect("start");
+    world.advance(29 * SECOND).await;
+    assert!(world.asked.try_recv().is_err(), "it has just started");
+    world.advance(2 * SECOND).await;
+    assert_eq!(world.asked.recv().await, Some(Asked::Sleep));
+}
+
+#[tokio::test]
 async fn a_running_action_holds_off_idle_sleep_until_it_ends() {
     let mut world = World::new();
     let handle = world.start().await.expect("start");

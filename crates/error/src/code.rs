@@ -230,6 +230,8 @@ codes! {
     GUARD_RATE_LIMIT = row("guard", "rate_limit", "Too many connections from {ip}.").public(429, 429).retry();
     GUARD_SERVICE_UNAVAILABLE = row("guard", "service_unavailable", "Service unavailable.").public(503, 503).retry();
     GUARD_WEBSOCKET_NOT_SUPPORTED = row("guard", "websocket_not_supported", "This route does not speak WebSocket.").public(400, 400);
+    ENVOY_ACTOR_NOT_FOUND = row("envoy", "actor_not_found", "Actor not found").public(503, 503).retry();
+    ENVOY_ACTOR_GENERATION_MISMATCH = row("envoy", "actor_generation_mismatch", "Actor generation does not match").public(503, 503).retry();
     ENVOY_FETCH_FAILED = row("envoy", "fetch_failed", "actor fetch failed").public(500, 500);
 
     // Endpoint API.

@@ -228,6 +228,8 @@ impl ActorTask {
             Ok(()) => {
                 self.has_started = true;
                 self.ctx.type_figures().actor_started();
+                // Idleness begins here: who woke the actor could not come before.
+                self.ctx.0.work.poke();
                 self.arm_sleep_timer();
                 self.ctx.resume_alarms();
                 self.arm_alarm();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { Backoff } from "../../ts/client/connection/backoff";
 import { connection as connectionWith } from "../../ts/client/connection/connection";
-import { Line } from "../../ts/client/connection/line";
+import { openLine } from "../../ts/client/connection/line";
 import { jsCodec } from "../../ts/codec/index";
 import type { ActorError } from "../../ts/errors/actor-error";
 import { formatsOf } from "../../ts/wire/formats";
@@ -10,12 +10,12 @@ import { withResolvers } from "../fixtures/with-resolvers";
 
 interface Options {
   signal?: AbortSignal;
-  line?: () => Promise<typeof Line>;
+  line?: () => Promise<typeof openLine>;
   open?: (over: AbortSignal) => Promise<FakeSocket>;
 }
 
 /** A connection and the sockets it opens, newest last. */
-function connect({ signal, line = async () => Line, open = async () => new FakeSocket() }: Options = {}) {
+function connect({ signal, line = async () => openLine, open = async () => new FakeSocket() }: Options = {}) {
   const sockets: FakeSocket[] = [];
   const errors: ActorError[] = [];
   const statuses: string[] = [];
@@ -254,6 +254,16 @@ describe("a connection", () => {
     await connection.dispose();
   });
 
+  it("says one goodbye, however often it is disposed of", async () => {
+    const { connection, socket } = connect();
+    await settle();
+    socket().init();
+    const disposing = Promise.all([connection.dispose(), connection.dispose()]);
+    await settle();
+    socket().end(1000, "Disposed");
+    await disposing;
+  });
+
   it("does not wait for ever for the answer to a goodbye", async () => {
     const { connection, socket } = connect();
     await settle();
@@ -298,7 +308,7 @@ describe("a connection", () => {
   });
 
   it("keeps what is asked of it until its code is here, in order", async () => {
-    const code = withResolvers<typeof Line>();
+    const code = withResolvers<typeof openLine>();
     const { connection, socket, sockets, statuses } = connect({ line: () => code.promise });
     const heard: unknown[] = [];
     connection.on("said", (n: unknown) => void heard.push(n));
@@ -310,7 +320,7 @@ describe("a connection", () => {
     expect([connection.status(), sockets.length]).toEqual(["connecting", 0]);
     // Whoever acts as soon as the code is here comes after those who waited for it.
     void code.promise.then(() => calls.push(connection.action("d", [])));
-    code.resolve(Line);
+    code.resolve(openLine);
     await settle();
     socket().init();
     expect(socket().of("SubscriptionRequest")).toEqual([{ eventName: "said", subscribe: true }]);
@@ -333,7 +343,7 @@ describe("a connection", () => {
     const { connection, socket, statuses } = connect({
       line: async () => {
         if (attempts++ < 2) throw new TypeError("Failed to fetch dynamically imported module");
-        return Line;
+        return openLine;
       },
     });
     const call = connection.action("a", []);
@@ -363,13 +373,13 @@ describe("a connection", () => {
   });
 
   it("gives up a call whose signal fires while the code is on its way, and never sends it", async () => {
-    const code = withResolvers<typeof Line>();
+    const code = withResolvers<typeof openLine>();
     const { connection, socket } = connect({ line: () => code.promise });
     const enough = new AbortController();
     const given = expect(connection.action("a", [], enough.signal)).rejects.toBe("enough");
     enough.abort("enough");
     await given;
-    code.resolve(Line);
+    code.resolve(openLine);
     await settle();
     socket().init();
     expect(socket().of("ActionRequest")).toEqual([]);

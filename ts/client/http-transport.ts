@@ -67,7 +67,7 @@ export function httpTransport(config: ClientConfig, parts: Parts): Transport {
       ]),
     gatewayUrl: async (target) => (await route(target, "", {})).url,
     messages: async () => (await load()).messages,
-    line: async () => (await loaded(parts.sockets())).Line,
+    line: async () => (await loaded(parts.sockets())).openLine,
     async socket(target, call) {
       const { openSocket } = await loaded(parts.sockets());
       const { url } = await route(target, call.path, call);

@@ -3,7 +3,7 @@ import { toBase64 } from "../codec/base64";
 import type { Codec } from "../codec/codec";
 import type { Encoding, Formats } from "../wire/format";
 import { formatsOf } from "../wire/formats";
-import { Line } from "./connection/line";
+import { openLine } from "./connection/line";
 import * as endpointApi from "./endpoint-api";
 import { openSocket } from "./open-socket";
 import * as rawHttp from "./raw-http";
@@ -19,7 +19,7 @@ export interface Parts {
   endpointApi(): Loaded<typeof endpointApi>;
   rawHttp(): Loaded<typeof rawHttp>;
   /** Of connections and of raw sockets. */
-  sockets(): Loaded<{ readonly Line: typeof Line; readonly openSocket: typeof openSocket }>;
+  sockets(): Loaded<{ readonly openLine: typeof openLine; readonly openSocket: typeof openSocket }>;
   /** What opens sockets where the platform itself has nothing for it. */
   webSocket?(): Promise<WebSocketClass>;
 }
@@ -30,7 +30,7 @@ export function partsWith(codec: Codec): Parts {
     input: () => (value) => toBase64(codec.encode(value, "input")),
     endpointApi: () => endpointApi,
     rawHttp: () => rawHttp,
-    sockets: () => ({ Line, openSocket }),
+    sockets: () => ({ openLine, openSocket }),
     webSocket: async () => (await import("./node-socket.js")).NodeSocket,
   };
 }

@@ -3,7 +3,7 @@
  * the process. One attempt each; trying again is the handle's business.
  */
 import type { Encoding, MessageFormat, QueueSendReply } from "../wire/format";
-import type { Line } from "./connection/line";
+import type { openLine } from "./connection/line";
 import type { ClientSocket } from "./socket";
 import type { KeyTarget, Target } from "./target";
 
@@ -51,7 +51,7 @@ export interface Transport {
   /** Starts to open a WebSocket, unless the call's signal has fired; resolves before it is open. */
   socket(target: Target, call: SocketCall): Promise<ClientSocket>;
   /** What connections speak through. */
-  line(): Promise<typeof Line>;
+  line(): Promise<typeof openLine>;
   /** How the messages of connections are written. */
   messages(): Promise<MessageFormat>;
   readonly encoding: Encoding;

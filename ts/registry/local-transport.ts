@@ -1,6 +1,6 @@
 /** Calls inside the process: straight to native code, without a socket. */
 
-import { Line } from "../client/connection/line";
+import { openLine } from "../client/connection/line";
 import { fitsQuery, gatewayHeaders, gatewayUrl } from "../client/gateway";
 import { socketProtocols } from "../client/open-socket";
 import { rawFetch, rawInit, rawPath } from "../client/raw-http";
@@ -38,8 +38,8 @@ export class LocalTransport implements Transport {
     this.#messages = formatsOf(this.encoding, codec).messages;
   }
 
-  async line(): Promise<typeof Line> {
-    return Line;
+  async line(): Promise<typeof openLine> {
+    return openLine;
   }
 
   async messages(): Promise<MessageFormat> {

@@ -3,7 +3,7 @@ import type { Codec } from "../codec/codec";
 import { assignDefined } from "../common/object";
 import type { ActorErrorLike } from "../errors/actor-error";
 import { malformed } from "../errors/malformed";
-import { BareReader, BareWriter } from "./bare";
+import { BareReader, data, message, optional, text, u64, uint } from "./bare";
 import {
   argumentList,
   bytesOf,
@@ -15,7 +15,7 @@ import {
   type WireFormat,
 } from "./format";
 
-/** Protocol version this side writes; older ones are read. */
+/** Protocol version this side writes, in two bytes; older ones are read. */
 const BARE_VERSION = 4;
 /** First version whose errors name the actor. */
 const ACTOR_SINCE = 4;
@@ -28,12 +28,15 @@ function bareBodies(codec: Codec): WireFormat {
   return {
     encoding: "bare",
     contentType: "application/octet-stream",
-    encodeAction: (args) => message().data(codec.encode(args, "args")).finish(),
+    encodeAction: (args) => versioned(...data(codec.encode(args, "args"))),
     decodeAction: (body) => read(body, (reader) => codec.decode(reader.data())),
-    encodeQueueSend: ({ name, body, wait, timeout }) => {
-      const out = message().data(codec.encode(body, "body")).byte(1).text(name).byte(1).byte(Number(wait));
-      return out.optional(timeout, (ms) => out.u64(BigInt(Math.trunc(ms)))).finish();
-    },
+    encodeQueueSend: ({ name, body, wait, timeout }) =>
+      versioned(
+        ...data(codec.encode(body, "body")),
+        ...optional(name, text),
+        ...optional(wait, (wait) => [Number(wait)]),
+        ...optional(timeout, (ms) => u64(BigInt(Math.trunc(ms)))),
+      ),
     decodeQueueSend: (body) =>
       read(body, (reader) => {
         const status = reader.text();
@@ -46,15 +49,13 @@ function bareBodies(codec: Codec): WireFormat {
 
 function bareMessages(codec: Codec): MessageFormat {
   return {
-    action: (id, name, args) => message().byte(0).uint(id).text(name).data(codec.encode(args, "args")).finish(),
-    subscription: (event, subscribe) => message().byte(1).text(event).byte(Number(subscribe)).finish(),
+    action: (id, name, args) => versioned(0, ...uint(id), ...text(name), ...data(codec.encode(args, "args"))),
+    subscription: (event, subscribe) => versioned(1, ...text(event), Number(subscribe)),
     read: (bytes) => read(bytesOf(bytes), (reader, version) => readMessage(reader, version, codec)),
   };
 }
 
-function message(): BareWriter {
-  return new BareWriter().u16(BARE_VERSION);
-}
+const versioned: typeof message = (...pieces) => message(BARE_VERSION, 0, ...pieces);
 
 /** Reads a message of any version, whole. */
 function read<T>(body: Uint8Array, fields: (reader: BareReader, version: number) => T): T {

@@ -6,57 +6,38 @@ import { malformed } from "../errors/malformed";
 
 const utf8 = new TextEncoder();
 
-export class BareWriter {
-  readonly #parts: Uint8Array[] = [];
+/** A piece of a message: one byte, or several. */
+type Piece = number | Uint8Array;
 
-  bytes(...bytes: number[]): this {
-    return this.#part(Uint8Array.from(bytes));
-  }
+/** A message of its pieces. */
+export function message(...pieces: Piece[]): Uint8Array {
+  return concat(pieces.map((piece) => (typeof piece === "number" ? Uint8Array.of(piece) : piece)));
+}
 
-  byte(value: number): this {
-    return this.bytes(value);
-  }
+/** LEB128, for lengths and small numbers. */
+export function uint(value: number): number[] {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  return [...bytes, rest];
+}
 
-  u16(value: number): this {
-    return this.bytes(value & 0xff, value >> 8);
-  }
+export function u64(value: bigint): Piece[] {
+  const view = new DataView(new ArrayBuffer(8));
+  view.setBigUint64(0, value, true);
+  return [new Uint8Array(view.buffer)];
+}
 
-  u64(value: bigint): this {
-    const view = new DataView(new ArrayBuffer(8));
-    view.setBigUint64(0, value, true);
-    return this.#part(new Uint8Array(view.buffer));
-  }
+export function data(bytes: Uint8Array): Piece[] {
+  return [...uint(bytes.length), bytes];
+}
 
-  /** LEB128, for lengths and small numbers. */
-  uint(value: number): this {
-    const bytes: number[] = [];
-    let rest = value;
-    for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
-    return this.bytes(...bytes, rest);
-  }
+export function text(value: string): Piece[] {
+  return data(utf8.encode(value));
+}
 
-  data(bytes: Uint8Array): this {
-    return this.uint(bytes.length).#part(bytes);
-  }
-
-  text(value: string): this {
-    return this.data(utf8.encode(value));
-  }
-
-  optional<T>(value: T | undefined, write: (value: T) => void): this {
-    this.byte(value === undefined ? 0 : 1);
-    if (value !== undefined) write(value);
-    return this;
-  }
-
-  finish(): Uint8Array {
-    return concat(this.#parts);
-  }
-
-  #part(bytes: Uint8Array): this {
-    this.#parts.push(bytes);
-    return this;
-  }
+export function optional<T>(value: T | undefined, write: (value: T) => Piece[]): Piece[] {
+  return value === undefined ? [0] : [1, ...write(value)];
 }
 
 export class BareReader {

@@ -1,4 +1,4 @@
 import "../create";
 
-export { Line } from "../connection/line";
+export { openLine } from "../connection/line";
 export { openSocket } from "../open-socket";

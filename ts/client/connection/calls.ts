@@ -18,52 +18,55 @@ export interface Call {
 
 export type Outcome = { readonly output: unknown } | { readonly error: unknown };
 
-export class Calls {
-  readonly #waiting = new Map<number, Call>();
-  readonly #sent = new Map<number, Call>();
-  #nextId = 0;
+export type Calls = ReturnType<typeof newCalls>;
 
-  /** Makes a call and returns its result. `changed` runs if it has to be sent. */
-  make(name: string, args: readonly unknown[], signal: AbortSignal | undefined, changed: () => void): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      if (this.#waiting.size >= WAITING_MAX) return reject(tooManyCalls(WAITING_MAX));
-      const id = this.#nextId++;
-      const settle = (outcome: Outcome) => {
-        this.#waiting.delete(id);
-        this.#sent.delete(id);
-        signal?.removeEventListener("abort", onAbort);
-        if ("error" in outcome) reject(outcome.error);
-        else resolve(outcome.output);
-      };
-      const onAbort = () => settle({ error: signal?.reason });
-      signal?.addEventListener("abort", onAbort);
-      this.#waiting.set(id, { name, args, settle });
-      changed();
-    });
-  }
+export function newCalls() {
+  const waiting = new Map<number, Call>();
+  const sent = new Map<number, Call>();
+  let nextId = 0;
 
-  /** Sends what waits. A call that cannot be encoded fails alone. */
-  flush(send: (id: number, call: Call) => void): void {
-    for (const [id, call] of this.#waiting) {
-      this.#waiting.delete(id);
-      this.#sent.set(id, call);
-      try {
-        send(id, call);
-      } catch (error) {
-        call.settle({ error });
+  return {
+    /** Makes a call and returns its result. `changed` runs if it has to be sent. */
+    make: (name: string, args: readonly unknown[], signal: AbortSignal | undefined, changed: () => void) =>
+      new Promise<unknown>((resolve, reject) => {
+        if (signal?.aborted) return reject(signal.reason);
+        if (waiting.size >= WAITING_MAX) return reject(tooManyCalls(WAITING_MAX));
+        const id = nextId++;
+        const settle = (outcome: Outcome) => {
+          waiting.delete(id);
+          sent.delete(id);
+          signal?.removeEventListener("abort", onAbort);
+          if ("error" in outcome) reject(outcome.error);
+          else resolve(outcome.output);
+        };
+        const onAbort = () => settle({ error: signal?.reason });
+        signal?.addEventListener("abort", onAbort);
+        waiting.set(id, { name, args, settle });
+        changed();
+      }),
+
+    /** Sends what waits. A call that cannot be encoded fails alone. */
+    flush(send: (id: number, call: Call) => void): void {
+      for (const [id, call] of waiting) {
+        waiting.delete(id);
+        sent.set(id, call);
+        try {
+          send(id, call);
+        } catch (error) {
+          call.settle({ error });
+        }
       }
-    }
-  }
+    },
 
-  /** Settles a call that was sent; false if nobody ever made it. An answer that comes too late is no error. */
-  answer(id: number, outcome: Outcome): boolean {
-    this.#sent.get(id)?.settle(outcome);
-    return id < this.#nextId;
-  }
+    /** Settles a call that was sent; false if nobody ever made it. An answer that comes too late is no error. */
+    answer(id: number, outcome: Outcome): boolean {
+      sent.get(id)?.settle(outcome);
+      return id < nextId;
+    },
 
-  /** Rejects what was sent, for its socket is gone, and with `all` what waits: there will be no other. */
-  reject(error: unknown, all = false): void {
-    for (const call of [...this.#sent.values(), ...(all ? this.#waiting.values() : [])]) call.settle({ error });
-  }
+    /** Rejects what was sent, for its socket is gone, and with `all` what waits: there will be no other. */
+    reject(error: unknown, all = false): void {
+      for (const call of [...sent.values(), ...(all ? waiting.values() : [])]) call.settle({ error });
+    },
+  };
 }

@@ -10,9 +10,9 @@ import { connectionDisposed } from "../../errors/client";
 import type { MessageFormat } from "../../wire/format";
 import type { ClientSocket } from "../socket";
 import { Backoff } from "./backoff";
-import { Life } from "./life";
-import type { Line } from "./line";
-import { type Listener, Listeners } from "./listeners";
+import { type Life, newLife } from "./life";
+import type { Line, openLine } from "./line";
+import { type Listener, type Listeners, newListeners } from "./listeners";
 
 /** A socket, and how what goes through it is written. */
 export interface Opening {
@@ -22,7 +22,7 @@ export interface Opening {
 
 export interface ConnectionParts {
   /** The code of lines; fails if it cannot be loaded now. */
-  line(): Promise<typeof Line>;
+  line(): Promise<typeof openLine>;
   /** Opens a socket to the actor; fails if there can be none, or once `over` has fired. */
   open(over: AbortSignal): Promise<Opening>;
   /** The handle's: messages for the queue do not go through the socket. */
@@ -44,9 +44,9 @@ export type Connection = ReturnType<typeof connection>;
 
 export function connection(parts: ConnectionParts) {
   const { signal, send, onEnd } = parts;
-  const life = new Life();
+  const life = newLife();
   const { over, own, ready } = life;
-  const events = new Listeners((event, subscribe) => line?.subscribe(event, subscribe));
+  const events = newListeners((event, subscribe) => line?.subscribe(event, subscribe));
   let line: Line | undefined;
 
   const onAbort = () => life.end(connectionDisposed(signal?.reason));
@@ -101,9 +101,9 @@ async function start({ line, open }: ConnectionParts, life: Life, events: Listen
   for (;;) {
     life.over.throwIfAborted();
     life.become("connecting");
-    const Line = await line().catch(() => undefined);
+    const openLine = await line().catch(() => undefined);
     life.over.throwIfAborted();
-    if (Line) return new Line(life, events, () => open(life.over));
+    if (openLine) return openLine(life, events, () => open(life.over));
     life.become("disconnected");
     await pause(backoff.next(), life.over);
   }

@@ -1,55 +1,69 @@
 /** The life of a connection: from its first attempt to its end, which is for good. */
 import type { ActorConnStatus } from "../types";
-import { Listeners } from "./listeners";
+import { type Listeners, newListeners } from "./listeners";
 
-export class Life {
+export interface Life {
   /** Fires when the connection is over, with the error of whatever is asked of it later. */
   readonly over: AbortSignal;
   /** Who listens to the connection itself: `open`, `close`, `error`, `status`. */
-  readonly own = new Listeners();
+  readonly own: Listeners;
   readonly ready: Promise<void>;
-  status: ActorConnStatus = "idle";
-  actorId: string | undefined;
-  connectionId: string | undefined;
-  readonly #over = new AbortController();
-  #isOpen = false;
-  #settleReady!: (error?: unknown) => void;
+  status: ActorConnStatus;
+  actorId?: string;
+  connectionId?: string;
+  become(status: ActorConnStatus): void;
+  opened(actorId: string, connectionId: string): void;
+  /** Its socket is lost; it may get another. */
+  closed(): void;
+  end(error: unknown): void;
+}
 
-  constructor() {
-    this.over = this.#over.signal;
-    this.ready = new Promise((resolve, reject) => {
-      this.#settleReady = (error) => (error ? reject(error) : resolve());
-    });
-    // Nobody has to wait for it.
-    this.ready.catch(() => {});
-  }
+export function newLife(): Life {
+  const controller = new AbortController();
+  const over = controller.signal;
+  const own = newListeners();
+  let isOpen = false;
+  let settleReady!: (error?: unknown) => void;
+  const ready = new Promise<void>((resolve, reject) => {
+    settleReady = (error) => (error ? reject(error) : resolve());
+  });
+  // Nobody has to wait for it.
+  ready.catch(() => {});
 
-  become(status: ActorConnStatus): void {
-    if (status === this.status) return;
-    this.status = status;
-    this.own.emit("status", [status]);
-  }
+  const life: Life = {
+    over,
+    own,
+    ready,
+    status: "idle",
 
-  opened(actorId: string, connectionId: string): void {
-    this.actorId = actorId;
-    this.connectionId = connectionId;
-    this.#isOpen = true;
-    this.#settleReady();
-    this.become("connected");
-    this.own.emit("open");
-  }
+    become(status: ActorConnStatus): void {
+      if (status === life.status) return;
+      life.status = status;
+      own.emit("status", [status]);
+    },
 
-  closed(): void {
-    if (!this.#isOpen) return;
-    this.#isOpen = false;
-    this.own.emit("close");
-  }
+    opened(actorId: string, connectionId: string): void {
+      life.actorId = actorId;
+      life.connectionId = connectionId;
+      isOpen = true;
+      settleReady();
+      life.become("connected");
+      own.emit("open");
+    },
 
-  end(error: unknown): void {
-    if (this.over.aborted) return;
-    this.#over.abort(error);
-    this.#settleReady(error);
-    this.become("idle");
-    this.closed();
-  }
+    closed(): void {
+      if (!isOpen) return;
+      isOpen = false;
+      own.emit("close");
+    },
+
+    end(error: unknown): void {
+      if (over.aborted) return;
+      controller.abort(error);
+      settleReady(error);
+      life.become("idle");
+      life.closed();
+    },
+  };
+  return life;
 }

@@ -1,8 +1,10 @@
 import { describe, expect, test, vi } from "vitest";
 import { createClient as createPageClient } from "../../ts/client/browser";
+import { clientOver } from "../../ts/client/client";
 import { createClientWith } from "../../ts/client/create";
 import { partsWith } from "../../ts/client/parts";
 import { jsCodec } from "../../ts/codec/index";
+import { LocalTransport } from "../../ts/registry/local-transport";
 import { bareOutput, FakeHost, json } from "../fixtures/fake-host";
 import { FakeSocket } from "../fixtures/fake-socket";
 import { withResolvers } from "../fixtures/with-resolvers";
@@ -127,4 +129,22 @@ describe("a client that loads its parts", () => {
     const error = { group: "user", code: "full", message: "no seats", metadata, statusCode: 400 };
     await expect(client.x.get("k").join()).rejects.toMatchObject(error);
   });
+});
+
+test("a client inside the process opens no socket once it is disposed of, when its registry has opened", async () => {
+  const asked = withResolvers();
+  const registry = withResolvers<unknown>();
+  const localSocket = vi.fn();
+  const open = () => {
+    asked.resolve();
+    return registry.promise as Promise<never>;
+  };
+  const native = () => ({}) as never;
+  const client = clientOver<any>(new LocalTransport(open, { codec: jsCodec, native })) as any;
+  client.x.get("k").connect();
+  await asked.promise;
+  await client.dispose();
+  registry.resolve({ localSocket });
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(localSocket).not.toHaveBeenCalled();
 });

@@ -171,6 +171,7 @@ impl RawCall<'_> {
                 if is_bodiless {
                     ReplyBody::empty()
                 } else {
+                    falls_short(&headers, response.body.len())?;
                     ReplyBody::whole(response.body)
                 }
             }
@@ -235,6 +236,22 @@ fn headers(given: Vec<(String, String)>) -> Result<HeaderMap> {
         headers.append(parsed, value);
     }
     Ok(headers)
+}
+
+/// Refuses a body that is less than its own headers announce: something cut it off
+/// on its way here, and its client must not take it for all there is.
+fn falls_short(headers: &HeaderMap, bytes: usize) -> Result<()> {
+    let announced = headers
+        .get_all(CONTENT_LENGTH)
+        .iter()
+        .filter_map(|value| value.to_str().ok()?.trim().parse::<u64>().ok())
+        .max()
+        .unwrap_or(0);
+    if announced <= bytes as u64 {
+        return Ok(());
+    }
+    let reason = format!("it announces {announced} bytes of a body that has {bytes}");
+    Err(invalid("content-length", reason))
 }
 
 fn invalid(field: &str, reason: String) -> Error {

@@ -18,6 +18,14 @@ pub async fn respond(script: &Script, request: Request) -> Result<Response> {
             ..text(404, "")
         }),
         "/status" => Ok(text(99, "")),
+        "/short" => Ok(Response {
+            headers: vec![("content-length".into(), "70000".into())],
+            ..text(200, "cut off")
+        }),
+        "/long" => Ok(Response {
+            headers: vec![("content-length".into(), "3".into())],
+            ..text(200, "inflated")
+        }),
         "/length" => length(script, request).await,
         "/echo" => Ok(echo(request)),
         "/ticks" => Ok(ticks()),

@@ -148,6 +148,14 @@ async fn errors_of_user_code_are_mapped_and_its_own_statuses_kept() {
         invalid.error(),
         (500, "protocol.invalid_http_response".to_owned())
     );
+    let short = client.get(&format!("{base}/short")).await;
+    assert_eq!(
+        short.error(),
+        (500, "protocol.invalid_http_response".to_owned())
+    );
+    let inflated = client.get(&format!("{base}/long")).await;
+    assert_eq!(inflated.header("content-length"), Some("8"));
+    assert_eq!(inflated.body, "inflated");
     let head = client.ask("HEAD", &format!("{base}/a"), &[], "").await;
     assert_eq!((head.status, head.body.len()), (200, 0));
     assert_eq!(head.header("x-from"), Some("user"));

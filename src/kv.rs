@@ -1,17 +1,16 @@
 //! `Kv`: the key-value store of older actors.
 
-use std::future::Future;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use greenroom_core::{ActorContext, KvListOptions};
+use greenroom_core::KvListOptions;
 use greenroom_error::Result;
-use napi::bindgen_prelude::{Env, ToNapiValue};
+use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
 use crate::actor::ActorShared;
-use crate::bridge::{Buffer, Promise, enter, promise};
-use crate::{numbers, runtime};
+use crate::bridge::{Buffer, Promise};
+use crate::numbers;
 
 /// Options of a list call.
 #[napi(object)]
@@ -61,16 +60,6 @@ impl Kv {
     pub(crate) fn new(shared: Arc<ActorShared>) -> Self {
         Self(shared)
     }
-
-    fn run<T, F>(&self, env: Env, work: impl FnOnce(ActorContext) -> F) -> napi::Result<Promise<T>>
-    where
-        T: ToNapiValue + Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
-    {
-        enter(&env, |scope| {
-            promise(scope, runtime::begin(work(self.0.ctx.clone())))
-        })
-    }
 }
 
 #[napi]
@@ -78,7 +67,7 @@ impl Kv {
     /// The value of a key, or null.
     #[napi(catch_unwind, ts_return_type = "Promise<Buffer | null>")]
     pub fn get(&self, env: Env, key: Buffer) -> napi::Result<Promise<Option<Buffer>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             Ok(ctx.kv_get(key.0).await?.map(Buffer))
         })
     }
@@ -86,19 +75,21 @@ impl Kv {
     /// Stores a value.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn put(&self, env: Env, key: Buffer, value: Buffer) -> napi::Result<Promise<()>> {
-        self.run(env, |ctx| async move { ctx.kv_put(key.0, value.0).await })
+        self.0
+            .run(env, |ctx| async move { ctx.kv_put(key.0, value.0).await })
     }
 
     /// Deletes a key; a missing one is fine.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn delete(&self, env: Env, key: Buffer) -> napi::Result<Promise<()>> {
-        self.run(env, |ctx| async move { ctx.kv_delete(key.0).await })
+        self.0
+            .run(env, |ctx| async move { ctx.kv_delete(key.0).await })
     }
 
     /// Deletes the keys from `start` up to, and without, `end`.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn delete_range(&self, env: Env, start: Buffer, end: Buffer) -> napi::Result<Promise<()>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             ctx.kv_delete_range(start.0, end.0).await
         })
     }
@@ -111,7 +102,7 @@ impl Kv {
         prefix: Buffer,
         options: Option<JsKvListOptions>,
     ) -> napi::Result<Promise<Vec<JsKvEntry>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let options = JsKvListOptions::check(options)?;
             ctx.kv_list_prefix(prefix.0, options).await.map(entries)
         })
@@ -126,7 +117,7 @@ impl Kv {
         end: Buffer,
         options: Option<JsKvListOptions>,
     ) -> napi::Result<Promise<Vec<JsKvEntry>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let options = JsKvListOptions::check(options)?;
             ctx.kv_list_range(start.0, end.0, options)
                 .await
@@ -141,7 +132,7 @@ impl Kv {
         env: Env,
         keys: Vec<Buffer>,
     ) -> napi::Result<Promise<Vec<Option<Buffer>>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let values = ctx.kv_batch_get(raw(keys)).await?;
             Ok(values.into_iter().map(|value| value.map(Buffer)).collect())
         })
@@ -150,7 +141,7 @@ impl Kv {
     /// Stores several values.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn batch_put(&self, env: Env, entries: Vec<JsKvEntry>) -> napi::Result<Promise<()>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let pair = |entry: JsKvEntry| (entry.key.0, entry.value.0);
             ctx.kv_batch_put(entries.into_iter().map(pair).collect())
                 .await
@@ -160,7 +151,7 @@ impl Kv {
     /// Deletes several keys.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn batch_delete(&self, env: Env, keys: Vec<Buffer>) -> napi::Result<Promise<()>> {
-        self.run(
+        self.0.run(
             env,
             |ctx| async move { ctx.kv_batch_delete(raw(keys)).await },
         )

@@ -2,20 +2,17 @@
 
 #![allow(clippy::too_many_arguments, reason = "published signatures")]
 
-use std::future::Future;
 use std::sync::Arc;
 
-use greenroom_core::{
-    ActorContext, CronJob, JobCadence, JobFire, NewJob, ScheduledCall, ScheduledEvent,
-};
+use greenroom_core::{CronJob, JobCadence, JobFire, NewJob, ScheduledCall, ScheduledEvent};
 use greenroom_error::Result;
 use greenroom_store::{FireError, FireResult};
-use napi::bindgen_prelude::{Env, ToNapiValue};
+use napi::bindgen_prelude::Env;
 use napi_derive::napi;
 
 use crate::actor::ActorShared;
-use crate::bridge::{Buffer, Json, Promise, enter, promise};
-use crate::{numbers, runtime};
+use crate::bridge::{Buffer, Json, Promise};
+use crate::numbers;
 
 /// A pending one-shot call.
 #[napi(object)]
@@ -107,16 +104,6 @@ impl Schedule {
     pub(crate) fn new(shared: Arc<ActorShared>) -> Self {
         Self(shared)
     }
-
-    fn run<T, F>(&self, env: Env, work: impl FnOnce(ActorContext) -> F) -> napi::Result<Promise<T>>
-    where
-        T: ToNapiValue + Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
-    {
-        enter(&env, |scope| {
-            promise(scope, runtime::begin(work(self.0.ctx.clone())))
-        })
-    }
 }
 
 fn call(action: String, args: Buffer) -> ScheduledCall {
@@ -181,7 +168,7 @@ impl Schedule {
         action_name: String,
         args: Buffer,
     ) -> napi::Result<Promise<String>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let duration_ms = numbers::delay("durationMs", duration_ms)?;
             ctx.schedule_after(duration_ms, call(action_name, args))
                 .await
@@ -197,7 +184,7 @@ impl Schedule {
         action_name: String,
         args: Buffer,
     ) -> napi::Result<Promise<String>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let at_ms = numbers::timestamp("timestampMs", timestamp_ms)?;
             ctx.schedule_at(at_ms, call(action_name, args)).await
         })
@@ -206,13 +193,14 @@ impl Schedule {
     /// False if there is no such one-shot call.
     #[napi(catch_unwind)]
     pub fn cancel(&self, env: Env, id: String) -> napi::Result<Promise<bool>> {
-        self.run(env, |ctx| async move { ctx.schedule_cancel(id).await })
+        self.0
+            .run(env, |ctx| async move { ctx.schedule_cancel(id).await })
     }
 
     /// A one-shot call, or null.
     #[napi(catch_unwind, ts_return_type = "Promise<JsScheduledEventInfo | null>")]
     pub fn get(&self, env: Env, id: String) -> napi::Result<Promise<Option<JsScheduledEventInfo>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let event = ctx.schedule_get(id).await?;
             Ok(event.map(JsScheduledEventInfo::from))
         })
@@ -221,7 +209,7 @@ impl Schedule {
     /// One-shot calls, by time.
     #[napi(catch_unwind)]
     pub fn list(&self, env: Env) -> napi::Result<Promise<Vec<JsScheduledEventInfo>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let events = ctx.schedule_list().await?;
             Ok(events.into_iter().map(JsScheduledEventInfo::from).collect())
         })
@@ -239,7 +227,7 @@ impl Schedule {
         args: Buffer,
         max_history: Option<f64>,
     ) -> napi::Result<Promise<()>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let job = job(name, call(action_name, args), max_history)?;
             ctx.cron_set(job, expression, timezone).await
         })
@@ -256,7 +244,7 @@ impl Schedule {
         args: Buffer,
         max_history: Option<f64>,
     ) -> napi::Result<Promise<()>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let interval_ms = numbers::timestamp("intervalMs", interval_ms)?;
             let job = job(name, call(action_name, args), max_history)?;
             ctx.cron_every(job, interval_ms).await
@@ -266,7 +254,7 @@ impl Schedule {
     /// A recurring job, or null.
     #[napi(catch_unwind, ts_return_type = "Promise<JsCronJobInfo | null>")]
     pub fn cron_get(&self, env: Env, name: String) -> napi::Result<Promise<Option<JsCronJobInfo>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             Ok(ctx.cron_get(&name).await?.map(JsCronJobInfo::from))
         })
     }
@@ -274,7 +262,7 @@ impl Schedule {
     /// Recurring jobs, by next fire.
     #[napi(catch_unwind)]
     pub fn cron_list(&self, env: Env) -> napi::Result<Promise<Vec<JsCronJobInfo>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let jobs = ctx.cron_list().await?;
             Ok(jobs.into_iter().map(JsCronJobInfo::from).collect())
         })
@@ -283,7 +271,8 @@ impl Schedule {
     /// Deletes a job and its history; false if there is none.
     #[napi(catch_unwind)]
     pub fn cron_delete(&self, env: Env, name: String) -> napi::Result<Promise<bool>> {
-        self.run(env, |ctx| async move { ctx.cron_delete(&name).await })
+        self.0
+            .run(env, |ctx| async move { ctx.cron_delete(&name).await })
     }
 
     /// Fires of a job, newest first.
@@ -294,7 +283,7 @@ impl Schedule {
         name: String,
         limit: Option<f64>,
     ) -> napi::Result<Promise<Vec<JsCronFire>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let limit = limit.map(|limit| numbers::count("limit", limit));
             let fires = ctx.cron_history(&name, limit.transpose()?).await?;
             Ok(fires.into_iter().map(JsCronFire::from).collect())

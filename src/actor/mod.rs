@@ -8,15 +8,18 @@ mod regions;
 mod run_control;
 mod task_gate;
 
+use std::future::Future;
 use std::sync::Arc;
 
 use greenroom_core::ActorWorkKind;
 use greenroom_error::{Error, Result};
 use greenroom_wire::ActorId;
+use napi::bindgen_prelude::{Env, ToNapiValue};
 use tokio_util::sync::CancellationToken;
 
-use crate::bridge::Bridge;
+use crate::bridge::{Bridge, Promise, enter, promise};
 use crate::callbacks::Callbacks;
+use crate::runtime;
 
 use js_side::JsSide;
 pub(crate) use regions::Regions;
@@ -49,6 +52,22 @@ impl ActorShared {
             run: RunControl::default(),
             js: JsSide::default(),
             ended: CancellationToken::new(),
+        })
+    }
+
+    /// Begins a call of user code on the core at once, so that calls keep their
+    /// order, and promises its result.
+    pub(crate) fn run<T, F>(
+        &self,
+        env: Env,
+        work: impl FnOnce(greenroom_core::ActorContext) -> F,
+    ) -> napi::Result<Promise<T>>
+    where
+        T: ToNapiValue + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        enter(&env, |scope| {
+            promise(scope, runtime::begin(work(self.ctx.clone())))
         })
     }
 

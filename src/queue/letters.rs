@@ -76,7 +76,7 @@ impl Queue {
     /// Numbers of one queue name, or of all.
     #[napi(catch_unwind)]
     pub fn stats(&self, env: Env, name: Option<String>) -> napi::Result<Promise<JsQueueStats>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let stats = ctx.queue_stats(name).await?;
             Ok(JsQueueStats::new(stats, ctx.clock().now_ms()))
         })
@@ -90,7 +90,7 @@ impl Queue {
         options: Option<JsDeadLetterListOptions>,
     ) -> napi::Result<Promise<Vec<JsDeadLetter>>> {
         let JsDeadLetterListOptions { name, after, limit } = options.unwrap_or_default();
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let after = after.map(|id| numbers::message_id("after", &id));
             let limit = limit.map(|limit| numbers::count("limit", limit));
             let (after, limit) = (after.transpose()?, limit.transpose()?);
@@ -109,7 +109,7 @@ impl Queue {
         choice: Option<JsDeadLetterChoice>,
     ) -> napi::Result<Promise<f64>> {
         let choice = LetterChoice::try_from(choice.unwrap_or_default());
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             Ok(ctx.replay_dead_letters(choice?).await? as f64)
         })
     }
@@ -122,7 +122,7 @@ impl Queue {
         choice: Option<JsDeadLetterChoice>,
     ) -> napi::Result<Promise<f64>> {
         let choice = LetterChoice::try_from(choice.unwrap_or_default());
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             Ok(ctx.purge_dead_letters(choice?).await? as f64)
         })
     }

@@ -4,18 +4,17 @@ mod letters;
 mod message;
 mod options;
 
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
 use greenroom_core::{ActorContext, Outgoing, Receive};
 use greenroom_error::{Error, Result, code};
-use napi::bindgen_prelude::{BigInt, Env, ToNapiValue};
+use napi::bindgen_prelude::{BigInt, Env};
 use napi_derive::napi;
 use serde_json::json;
 
 use crate::actor::ActorShared;
-use crate::bridge::{Buffer, Promise, enter, promise, to_napi};
+use crate::bridge::{Buffer, Promise, to_napi};
 use crate::cancellation_token::CancellationToken;
 use crate::{numbers, runtime};
 
@@ -44,16 +43,6 @@ pub struct Queue(Arc<ActorShared>);
 impl Queue {
     pub(crate) fn new(shared: Arc<ActorShared>) -> Self {
         Self(shared)
-    }
-
-    fn run<T, F>(&self, env: Env, work: impl FnOnce(ActorContext) -> F) -> napi::Result<Promise<T>>
-    where
-        T: ToNapiValue + Send + 'static,
-        F: Future<Output = Result<T>> + Send + 'static,
-    {
-        enter(&env, |scope| {
-            promise(scope, runtime::begin(work(self.0.ctx.clone())))
-        })
     }
 
     fn take_now(&self, options: JsQueueNextBatchOptions) -> Result<Vec<QueueMessage>> {
@@ -95,7 +84,7 @@ impl Queue {
         name: String,
         body: Buffer,
     ) -> napi::Result<Promise<QueueMessage>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let sent = ctx.queue_send(outgoing(name, body)).await?;
             Ok(QueueMessage::from(sent))
         })
@@ -111,7 +100,7 @@ impl Queue {
     ) -> napi::Result<Promise<Option<QueueMessage>>> {
         let options = JsQueueNextBatchOptions::from(options.unwrap_or_default());
         let receive = options.receive(signal);
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             Ok(next_batch(ctx, receive).await?.pop())
         })
     }
@@ -125,7 +114,7 @@ impl Queue {
         signal: Option<&CancellationToken>,
     ) -> napi::Result<Promise<Vec<QueueMessage>>> {
         let receive = options.unwrap_or_default().receive(signal);
-        self.run(env, |ctx| next_batch(ctx, receive))
+        self.0.run(env, |ctx| next_batch(ctx, receive))
     }
 
     /// The next message of the given names; rejects when the time is up.
@@ -139,7 +128,7 @@ impl Queue {
     ) -> napi::Result<Promise<QueueMessage>> {
         let receive = options.unwrap_or_default().with_names(names);
         let receive = receive.receive(signal);
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let message = ctx.queue_wait_for_names(receive?).await?;
             Ok(QueueMessage::from(message))
         })
@@ -156,7 +145,7 @@ impl Queue {
     ) -> napi::Result<Promise<()>> {
         let receive = options.unwrap_or_default().with_names(names);
         let receive = receive.receive(signal);
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             ctx.queue_wait_for_names_available(receive?).await
         })
     }
@@ -172,7 +161,7 @@ impl Queue {
     ) -> napi::Result<Promise<bool>> {
         let id = numbers::message_id("messageId", &message_id);
         let response = response.map(|response| response.0);
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             ctx.queue_complete_persisted(id?, expected_name, response)
                 .await
         })
@@ -190,7 +179,7 @@ impl Queue {
     ) -> napi::Result<Promise<Option<Buffer>>> {
         let timeout = numbers::span("timeoutMs", options.and_then(|o| o.timeout_ms));
         let cancelled = CancellationToken::signal(signal);
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let message = outgoing(name, body);
             let answered = ctx.queue_enqueue_and_wait(message, timeout?, cancelled);
             Ok(answered.await?.map(Buffer))
@@ -221,13 +210,14 @@ impl Queue {
     /// Deletes all messages.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn reset(&self, env: Env) -> napi::Result<Promise<()>> {
-        self.run(env, |ctx| async move { ctx.queue_reset().await })
+        self.0
+            .run(env, |ctx| async move { ctx.queue_reset().await })
     }
 
     /// All messages in order; they stay.
     #[napi(catch_unwind)]
     pub fn inspect_messages(&self, env: Env) -> napi::Result<Promise<Vec<JsQueueInspectMessage>>> {
-        self.run(env, |ctx| async move {
+        self.0.run(env, |ctx| async move {
             let heads = ctx.queue_inspect().await?.into_iter();
             let message = heads.map(|head| JsQueueInspectMessage {
                 id: head.id as f64,

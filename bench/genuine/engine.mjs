@@ -15,7 +15,7 @@ import { conditions } from "../run.mjs";
 const README = fileURLToPath(new URL("../README.md", import.meta.url));
 const FENCE = /<!-- engine -->[\s\S]*<!-- end of engine -->/;
 
-/** What is measured, by its name in a round, and what the issue asks of it. */
+/** What is measured, by its name in a round, and what is aimed at. */
 const FIGURES = [
   { name: "socket", title: "Action over WebSocket, 1 in flight", atMost: 0.5 },
   { name: "http", title: "Action over HTTP, 1 in flight" },

@@ -159,7 +159,7 @@ describe("a scheduled action", () => {
     expect(await client.bomb.getOrCreate("a").jobs()).toEqual([]);
   });
 
-  test("comes in ten thousands on one actor, in order", { timeout: 60_000 }, async () => {
+  test("comes in ten thousands on one actor, in order", { timeout: 180_000 }, async () => {
     const order: number[] = [];
     const many = actor({
       options: { maxSchedules: 10_000, noSleep: true },

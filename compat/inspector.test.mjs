@@ -6,7 +6,6 @@ import { after, before, describe, test } from "node:test";
 import { encode } from "cbor-x";
 import { createClient } from "rivetkit/client";
 import { asleep, until } from "./lib/connection.mjs";
-import { unlessOnEngine } from "./lib/host.mjs";
 import { cbor, inspect, inspectorToken } from "./lib/inspector.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
 
@@ -25,8 +24,6 @@ after(async () => {
 let actors = 0;
 const fresh = (name) => client[name].getOrCreate([`inspected-${++actors}`]);
 
-const sockets = unlessOnEngine("an inspector's WebSocket is not served there yet");
-
 /** An actor and an inspector that was let in; it ends with the test. */
 async function inspected(t, name) {
   const handle = fresh(name);
@@ -39,7 +36,7 @@ async function inspected(t, name) {
 
 const args = (...list) => new Uint8Array(encode(list)).buffer;
 
-describe("an inspector", sockets, () => {
+describe("an inspector", () => {
   test("is shown everything at first", async (t) => {
     const { init } = await inspected(t, "worker");
     assert.deepEqual(init.rpcs, ["done", "put", "sleep"]);
@@ -124,13 +121,13 @@ describe("an inspector", sockets, () => {
 
   test("reads queues", async (t) => {
     const { handle, inspector } = await inspected(t, "order");
-    // The workflow takes no message of this name before it has slept.
-    await handle.send("payment", { amount: 1 });
+    // The workflow takes no message of this name.
+    await handle.send("unread", { amount: 1 });
     assert.equal((await inspector.next("QueueUpdated")).queueSize, 1n);
     inspector.ask("QueueRequest", { id: 8n, limit: 10n });
     const { status } = await inspector.next("QueueResponse");
     assert.deepEqual([status.size, status.maxSize, status.truncated], [1n, 1000n, false]);
-    assert.equal(status.messages[0].name, "payment");
+    assert.equal(status.messages[0].name, "unread");
   });
 
   test("sees schedules, and deletes them", async (t) => {
@@ -188,7 +185,7 @@ describe("an inspector", sockets, () => {
   });
 });
 
-describe("who wants to inspect", sockets, () => {
+describe("who wants to inspect", () => {
   test("needs the token", async () => {
     const id = await fresh("worker").resolve();
     for (const token of [undefined, "wrong"]) {
@@ -210,10 +207,8 @@ describe("who wants to inspect", sockets, () => {
   });
 });
 
-const figures = unlessOnEngine("the path is not answered there; the process has its figures elsewhere");
-
 describe("what everybody may see", () => {
-  test("are figures of the process, without waking anybody", figures, async () => {
+  test("are figures of the process, without waking anybody", async () => {
     const handle = fresh("worker");
     const id = await handle.resolve();
     const metrics = await fetch(`${program.url}/gateway/${id}/metrics`);

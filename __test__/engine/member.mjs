@@ -1,5 +1,6 @@
 // One process of a pool: joins the engine that the environment names.
 
+import { setTimeout as pause } from "node:timers/promises";
 import { actor, setup } from "greenroom";
 
 const counter = actor({
@@ -45,7 +46,44 @@ const sql = actor({
   },
 });
 
-const registry = setup({ use: { counter, sql }, logging: { level: "silent" } });
+/** Remembers what it is told, by action and by raw socket, and saves when the runtime does. */
+const notes = actor({
+  state: { notes: [] },
+  options: { canHibernateWebSocket: true, sleepTimeout: 60_000 },
+  actions: {
+    note: (c, text) => c.state.notes.push(text),
+    all: (c) => c.state.notes,
+    where: () => process.pid,
+    /** Ends when its caller says so, with `go`. */
+    hang: (c) => new Promise((resolve) => (c.vars.go = resolve)),
+    go: (c) => c.vars.go?.("gone"),
+    /** Says a lot, a moment later and little by little; tells its parent what it took. */
+    shout: (c, megabytes) => {
+      const text = "x".repeat(1 << 20);
+      const before = process.memoryUsage().rss;
+      const shouting = async () => {
+        await pause(2_000);
+        let most = before;
+        for (let time = 0; time < megabytes; time++) {
+          c.broadcast("shout", time, text);
+          await pause(5);
+          most = Math.max(most, process.memoryUsage().rss);
+        }
+        process.send({ shouted: most - before });
+      };
+      c.keepAwake(shouting());
+    },
+  },
+  createVars: () => ({}),
+  onWebSocket: (c, socket) => {
+    socket.addEventListener("message", ({ data }) => {
+      c.state.notes.push(String(data));
+      socket.send(`${process.pid} ${data}`);
+    });
+  },
+});
+
+const registry = setup({ use: { counter, notes, sql }, logging: { level: "silent" } });
 process.on("message", async (message) => {
   if (message !== "leave") return;
   await registry.shutdown();

@@ -6,19 +6,19 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import { test } from "node:test";
 import { setTimeout as pause } from "node:timers/promises";
-import { clientOf, engine, member, persist } from "./pool.mjs";
+import { clientOf, engine, eventually, member, persist } from "./pool.mjs";
 
 const DELAY = { least: 50, most: 200 };
 
 /** A way to the engine on which everything arrives late and in order; `stall` holds all of it. */
-async function slowWayTo(t, endpoint) {
+async function slowWayTo(t, endpoint, delays = DELAY) {
   const { port } = new URL(endpoint);
   const open = new Set();
   let held = 0;
   const late = async (from, to) => {
     const pieces = [];
     from.on("data", (piece) => {
-      const delay = DELAY.least + Math.random() * (DELAY.most - DELAY.least);
+      const delay = delays.least + Math.random() * (delays.most - delays.least);
       pieces.push({ piece, due: performance.now() + delay });
     });
     while (!to.destroyed) {
@@ -48,7 +48,11 @@ async function slowWayTo(t, endpoint) {
   const stall = (span) => {
     held = performance.now() + span;
   };
-  return { endpoint: `http://127.0.0.1:${server.address().port}`, stall };
+  /** Nothing is taken from the sessions any more, or it is again. */
+  const take = (takes) => {
+    for (const socket of open) takes ? socket.resume() : socket.pause();
+  };
+  return { endpoint: `http://127.0.0.1:${server.address().port}`, stall, take };
 }
 
 test("what is called through a slow and stalling session happens once", { timeout: 240_000 }, async (t) => {
@@ -76,5 +80,34 @@ test("what is called through a slow and stalling session happens once", { timeou
   // An answer may count what was added while its save was on its way, and none is lost.
   assert.equal(Math.max(...answers), 80);
   assert.equal(heard.length, 80, "every call was told of once");
+  assert.equal(await process.leave(), 0);
+});
+
+test("what an actor says while the engine takes nothing waits within bounds", { timeout: 240_000 }, async (t) => {
+  const { endpoint } = await engine(t);
+  const way = await slowWayTo(t, endpoint, { least: 0, most: 0 });
+  const process = await member(t, way.endpoint);
+  const client = clientOf(t, endpoint);
+  const loud = client.notes.getOrCreate("loud");
+  const quiet = client.notes.getOrCreate("quiet");
+  const listener = loud.connect();
+  const heard = [];
+  const lost = [];
+  listener.on("shout", (time) => heard.push(time));
+  listener.onClose(() => lost.push("closed"));
+  await persist("an answer", () => listener.all());
+  const other = quiet.connect();
+  await persist("an answer", () => other.all());
+  await loud.shout(300);
+  way.take(false);
+  const shouted = () => process.said.find((message) => "shouted" in message);
+  const { shouted: bytes } = await eventually("all was said", shouted);
+  // A few of 300 MiB wait for the session and for the client.
+  assert(bytes < 150 << 20, `${bytes} bytes more`);
+  way.take(true);
+  await persist("others are answered", () => other.where());
+  await eventually("who fell behind is let go", () => lost.length > 0);
+  assert(heard.length < 300);
+  assert.equal(await persist("it comes again", () => listener.where()), process.pid);
   assert.equal(await process.leave(), 0);
 });

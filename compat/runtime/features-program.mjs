@@ -129,7 +129,7 @@ const keys = actor({
 
 const order = actor({
   state: { log: [], tries: 0, paid: undefined },
-  queues: { payment: queue() },
+  queues: { payment: queue(), unread: queue() },
   actions: { state: (c) => ({ ...c.state }), sleep: (c) => c.sleep() },
   run: workflow(async (ctx) => {
     await ctx.step("begin", async (c) => {

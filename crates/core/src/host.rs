@@ -126,6 +126,16 @@ pub trait Host: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// The actor handled everything up to this message; the host may forget it.
+    /// Waits until of everything that the actor has answered on its sockets it is
+    /// [noted](ConnHandle::message_handled) that it was. Asked before the last save of
+    /// a generation that others follow, when nothing is worked on any more; `None` if
+    /// there is nothing to wait for. The host bounds the wait.
+    fn settle_sockets(&self, actor: ActorRef) -> Option<HostFuture<()>> {
+        let _ = actor;
+        None
+    }
+
+    /// The actor handled everything up to this message, and what it stores says so:
+    /// the host may forget it. Repeated with every save of the connection.
     fn ack_hibernating_message(&self, actor: ActorRef, socket: HibernationId, message_index: u16);
 }

@@ -1,6 +1,7 @@
 //! What actors ask of their host.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use greenroom_core::{
     ActorContext, ActorRef, ClientEndpoint, ConnHandle, HeldSocket, HibernationId, Host, HostFuture,
@@ -11,6 +12,9 @@ use greenroom_store::Database;
 use crate::envoy::EnginePages;
 use crate::shared::{Shared, shut_down};
 use crate::sockets::KnownSocket;
+
+/// Longest time in which sessions see what an actor that stops has answered.
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 
 impl Host for Shared {
     fn open_storage(&self, actor: ActorRef) -> Result<Database> {
@@ -102,6 +106,16 @@ impl Host for Shared {
         adopted
     }
 
-    /// Sessions say how far their messages have come; see [`crate::sockets`].
-    fn ack_hibernating_message(&self, _: ActorRef, _: HibernationId, _message_index: u16) {}
+    fn settle_sockets(&self, actor: ActorRef) -> Option<HostFuture<()>> {
+        let settled = self.sockets.settled(&actor.actor_id)?;
+        let clock = self.clock().clone();
+        Some(Box::pin(async move {
+            // What is not seen by then is handed over again.
+            let _ = clock.timeout(SETTLE_TIME, settled).await;
+        }))
+    }
+
+    fn ack_hibernating_message(&self, actor: ActorRef, id: HibernationId, message_index: u16) {
+        self.sockets.stored(&actor.actor_id, id, message_index);
+    }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use greenroom_core::{ActorFactory, Clock, RegistryDispatcher};
 use greenroom_error::Result;
-use greenroom_gateway::{Gateway, HostFigures};
+use greenroom_gateway::Gateway;
 use greenroom_store::Store;
 use greenroom_wire::{ActorId, ActorKey};
 use tokio::runtime;
@@ -83,6 +83,7 @@ impl EngineHost {
             generations: Generations::default(),
             imports: Imports::default(),
             sockets: Arc::new(Sockets::default()),
+            backlog: Arc::default(),
             link_up: watch::Sender::new(false),
             stage: watch::Sender::new(Stage::Open),
             tasks: TaskTracker::new(),
@@ -188,13 +189,7 @@ impl EngineHost {
 
     /// Figures of this host, as a scraper reads them.
     pub fn metrics(&self) -> String {
-        let figures = HostFigures {
-            actors_awake: self.awake_count(),
-            databases_open: self.open_databases(),
-            sockets_open: self.open_sockets(),
-            types: self.shared().registry.type_reports(),
-        };
-        figures.text()
+        self.shared().metrics()
     }
 
     /// Databases that are open now.

@@ -7,13 +7,14 @@ use std::sync::{Arc, Weak};
 
 use greenroom_core::{Clock, RegistryDispatcher};
 use greenroom_error::{Error, Result, code};
-use greenroom_gateway::Gateway;
+use greenroom_gateway::{Gateway, HostFigures};
 use greenroom_store::Store;
 use tokio::runtime;
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 
 use crate::api::EngineApi;
+use crate::envoy::Backlog;
 use crate::generations::Generations;
 use crate::options::EngineOptions;
 use crate::sockets::Sockets;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) generations: Generations,
     pub(crate) imports: Imports,
     pub(crate) sockets: Arc<Sockets>,
+    /// What sockets have said and the session has not sent.
+    pub(crate) backlog: Arc<Backlog>,
     /// Whether the session with the engine stands.
     pub(crate) link_up: watch::Sender<bool>,
     pub(crate) stage: watch::Sender<Stage>,
@@ -69,6 +72,17 @@ impl Shared {
             true => Ok(()),
             false => Err(shut_down()),
         }
+    }
+
+    /// Figures of the host, as a scraper reads them.
+    pub(crate) fn metrics(&self) -> String {
+        let figures = HostFigures {
+            actors_awake: self.generations.count(),
+            databases_open: self.store.open_count(),
+            sockets_open: self.sockets.open_count(),
+            types: self.registry.type_reports(),
+        };
+        figures.text()
     }
 
     /// Runs work that nobody waits for and that leaving waits for.

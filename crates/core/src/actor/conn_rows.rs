@@ -11,9 +11,9 @@ use serde_json::json;
 use crate::actor::connection::{ConnHandle, HibernationMetadata};
 use crate::host::HibernationId;
 
-/// The row of a live connection with this user state.
-pub(super) fn to_row(conn: &ConnHandle, state: Bytes) -> Result<ConnWrite> {
-    let meta = conn.hibernation().ok_or_else(|| {
+/// The row of a live connection with this user state, for a save of this revision.
+pub(super) fn to_row(conn: &ConnHandle, state: Bytes, revision: u64) -> Result<ConnWrite> {
+    let meta = conn.hibernation_at(revision).ok_or_else(|| {
         Error::with(
             &code::CONNECTION_NOT_HIBERNATABLE,
             json!({ "conn_id": conn.id() }),

@@ -17,13 +17,14 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use greenroom_error::{Error, Result, code};
-use greenroom_store::{SaveBatch, WorkflowWrite};
+use greenroom_store::{ConnWrite, SaveBatch, WorkflowWrite};
 use serde_json::json;
 
 use crate::actor::conn_rows;
 use crate::actor::connection::{ConnHandle, PendingHibernationChanges};
 use crate::actor::context::ActorContext;
 use crate::actor::messages::{StateDelta, WorkflowKvWrite};
+use crate::host::HibernationId;
 
 /// What became of a write that did not fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ pub(crate) struct Prepared {
     batch: SaveBatch,
     state: Option<Bytes>,
     pending: PendingHibernationChanges,
+    /// Which messages of whose the connection rows say were handled.
+    handled: Vec<(HibernationId, u16)>,
     revision: u64,
 }
 
@@ -61,6 +64,7 @@ impl Prepared {
             batch: SaveBatch::default(),
             state: None,
             pending: PendingHibernationChanges::default(),
+            handled: Vec::new(),
             revision,
         }
     }
@@ -83,6 +87,10 @@ impl Prepared {
     pub(super) fn written(self, ctx: &ActorContext) {
         if let Some(state) = self.state {
             ctx.remember_state(state, self.revision);
+        }
+        for (socket, message_index) in self.handled {
+            let host = ctx.host();
+            host.ack_hibernating_message(ctx.actor(), socket, message_index);
         }
         let now = ctx.clock().now();
         ctx.with_book(|book| book.complete(self.revision, now));
@@ -200,8 +208,9 @@ impl ActorContext {
         revision: u64,
     ) -> Result<Prepared> {
         let pending = self.0.conns.take_pending();
-        match self.make_batch(deltas, workflow, &pending) {
+        match self.make_batch(deltas, workflow, &pending, revision) {
             Ok((batch, state)) => Ok(Prepared {
+                handled: batch.conns.iter().map(handled_of).collect(),
                 batch,
                 state,
                 pending,
@@ -221,6 +230,7 @@ impl ActorContext {
         deltas: Vec<StateDelta>,
         workflow: Vec<WorkflowKvWrite>,
         pending: &PendingHibernationChanges,
+        revision: u64,
     ) -> Result<(SaveBatch, Option<Bytes>)> {
         let mut state = None;
         let mut explicit = BTreeMap::new();
@@ -240,7 +250,7 @@ impl ActorContext {
         for (id, bytes) in &explicit {
             if !removed.contains(id) {
                 let conn = self.hibernatable(id)?;
-                conns.push(conn_rows::to_row(&conn, bytes.clone())?);
+                conns.push(self.row_of(&conn, bytes.clone(), revision)?);
             }
         }
         for id in pending.updated.difference(&removed) {
@@ -249,7 +259,7 @@ impl ActorContext {
                 && let Ok(conn) = self.hibernatable(id)
             {
                 let bytes = conn.state();
-                conns.push(conn_rows::to_row(&conn, bytes)?);
+                conns.push(self.row_of(&conn, bytes, revision)?);
             }
         }
         let workflow = workflow.into_iter().map(|write| WorkflowWrite {
@@ -266,6 +276,15 @@ impl ActorContext {
         Ok((batch, state))
     }
 
+    /// The connection's row. What this save may not say yet is for the next one.
+    fn row_of(&self, conn: &ConnHandle, state: Bytes, revision: u64) -> Result<ConnWrite> {
+        let row = conn_rows::to_row(conn, state, revision)?;
+        if conn.has_more_handled() {
+            self.0.conns.queue_update(conn.id());
+        }
+        Ok(row)
+    }
+
     fn hibernatable(&self, id: &str) -> Result<ConnHandle> {
         let conn =
             self.0.conns.get(id).ok_or_else(|| {
@@ -280,4 +299,12 @@ impl ActorContext {
             ))
         }
     }
+}
+
+fn handled_of(row: &ConnWrite) -> (HibernationId, u16) {
+    let id = HibernationId {
+        gateway_id: row.gateway_id,
+        request_id: row.request_id,
+    };
+    (id, row.server_message_index)
 }

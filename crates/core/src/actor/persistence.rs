@@ -305,6 +305,11 @@ impl ActorTask {
         let patient = reason == ShutdownKind::Sleep
             && self.ctx.config().durability == Durability::Interval
             && !self.ctx.shutdown_deadline().is_cancelled();
+        if reason == ShutdownKind::Sleep
+            && let Some(settled) = self.ctx.host().settle_sockets(self.ctx.actor())
+        {
+            settled.await;
+        }
         let mut overtaken = 0;
         loop {
             let again = self.ctx.clock().now() + FINAL_SAVE_PAUSE;
@@ -336,6 +341,7 @@ impl ActorTask {
     /// waiters hear of it when the save book closes. Only a failed *write* fails
     /// the shutdown.
     async fn save_final_state_once(&mut self) -> Result<Written> {
+        self.ctx.settle_messages_handled();
         let stamp = self.ctx.save_stamp();
         let (answer, answered) = reply();
         let asked = self.ctx.send_actor_event(ActorEvent::SerializeState {

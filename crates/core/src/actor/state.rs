@@ -149,6 +149,15 @@ impl ActorContext {
     fn request_save_revision(&self, opts: RequestSaveOpts) -> u64 {
         self.0.state.dirty.store(true, Ordering::SeqCst);
         self.changed_for_inspectors(|revisions| &mut revisions.state);
+        self.ask_for_save(opts)
+    }
+
+    /// The same for rows of core's own: the state is not taken for changed.
+    pub(crate) fn request_save_of_rows(&self) {
+        self.ask_for_save(RequestSaveOpts::default());
+    }
+
+    fn ask_for_save(&self, opts: RequestSaveOpts) -> u64 {
         let now = self.0.clock.now();
         let requested = self.0.state.book.lock().request(opts, now);
         if requested.notify

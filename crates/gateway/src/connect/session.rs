@@ -27,7 +27,9 @@ use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
 use super::transport::ToClientWay;
 use crate::live::ActorSource;
 use crate::websocket::inbox::{Handled, Inbox, Message};
-use crate::websocket::{ClientSocket, Farewell, SocketEvent, SocketHome, going_away, unreachable};
+use crate::websocket::{
+    ClientSocket, Farewell, MessageLog, SocketEvent, SocketHome, going_away, unreachable,
+};
 
 /// Actions of one connection that run at a time; more wait in the inbox.
 const RUNNING_MAX: usize = 256;
@@ -89,6 +91,11 @@ pub(super) struct Session<'a, S, H> {
     running: FuturesUnordered<Work<Ran>>,
     step: Option<Work<Step>>,
     handled: Handled,
+    log: Option<Arc<dyn MessageLog>>,
+    /// What the log was told last.
+    waits: bool,
+    /// User code is asked about a subscription.
+    subscribing: bool,
     leaving: Pin<Box<WaitForCancellationFutureOwned>>,
     is_leaving: bool,
     /// The caller's word that it wants no answer any more, which this protocol has
@@ -121,6 +128,9 @@ where
             running: FuturesUnordered::new(),
             step: None,
             handled: Handled::default(),
+            log: home.message_log(),
+            waits: false,
+            subscribing: false,
             leaving: Box::pin(home.leaving().clone().cancelled_owned()),
             is_leaving: false,
             unending: CancellationToken::new(),
@@ -132,6 +142,7 @@ where
     pub(super) async fn run(mut self) {
         loop {
             self.hand_over();
+            self.tell_if_it_waits(!self.running.is_empty() || self.subscribing);
             match poll_fn(|cx| self.poll_next(cx)).await {
                 Happening::Ran(ran) => self.on_ran(ran),
                 Happening::Step(step) => self.on_step(step),
@@ -225,6 +236,8 @@ where
 
     fn take(&mut self, message: Message, actor: Arc<ActorHandle>, conn: ConnHandle) {
         self.handled.begin(message.number);
+        // Before anybody can answer.
+        self.tell_if_it_waits(true);
         if message.data.len() > actor.ctx().config().max_incoming_message_size as usize {
             let error = Error::new(&code::MESSAGE_INCOMING_TOO_LONG);
             return self.way.outbox().close_with(&error);
@@ -272,6 +285,7 @@ where
     ) {
         let generation = actor.actor();
         if subscribe && actor.ctx().config().hooks.subscribe {
+            self.subscribing = true;
             self.step = Some(Box::pin(async move {
                 let answer = actor.subscribe(&conn, &event).await;
                 Step::Subscribed(message, generation, answer)
@@ -283,6 +297,7 @@ where
     }
 
     fn on_step(&mut self, step: Step) {
+        self.subscribing = false;
         match step {
             Step::Found(Ok(actor)) if actor.ctx().conn(&self.conn_id).is_none() => {
                 // It began without this connection, which a crash can cause.
@@ -329,8 +344,15 @@ where
 
     /// A message was answered (S2).
     fn let_go(&mut self, number: u64) {
-        if let Some(messages) = self.handled.end(number) {
-            self.home.handled(messages);
+        if let (Some(messages), Some(log)) = (self.handled.end(number), &self.log) {
+            log.handled(messages);
+        }
+    }
+
+    fn tell_if_it_waits(&mut self, waits: bool) {
+        if let Some(log) = self.log.as_ref().filter(|_| waits != self.waits) {
+            self.waits = waits;
+            log.waits_for_answers(waits);
         }
     }
 

@@ -18,8 +18,10 @@ use std::sync::Arc;
 use bytes::{BufMut, Bytes, BytesMut};
 use greenroom_core::ActorHandle;
 use greenroom_error::{Error, Result, code};
-use greenroom_wire::RayId;
 use greenroom_wire::inspector_protocol::{InspectorVersion, ToClient, ToServer};
+use greenroom_wire::{RayId, Subprotocols};
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::inspector::session::Session;
@@ -38,6 +40,42 @@ pub struct InspectRequest {
     /// change the state.
     pub runtime_routes: bool,
     pub ray_id: RayId,
+}
+
+impl InspectRequest {
+    /// Reads what the request for a socket says. `uri` is path and query inside the
+    /// actor.
+    pub fn read(
+        uri: &str,
+        offer: &Subprotocols<'_>,
+        headers: &HeaderMap,
+        runtime_routes: bool,
+        ray_id: RayId,
+    ) -> Self {
+        let offered = offer.inspector_token.map(str::to_owned);
+        Self {
+            token: offered.or_else(|| bearer(headers)),
+            protocol_version: query(uri, "protocol_version"),
+            runtime_routes,
+            ray_id,
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    let is_bearer = scheme.eq_ignore_ascii_case("bearer");
+    is_bearer.then(|| token.trim().to_owned())
+}
+
+/// The first value of a parameter, as it was sent.
+fn query(uri: &str, name: &str) -> Option<String> {
+    let (_, query) = uri.split_once('?')?;
+    query.split('&').find_map(|pair| {
+        let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+        (key == name).then(|| value.to_owned())
+    })
 }
 
 /// How messages are framed.

@@ -30,7 +30,7 @@ where
     match Box::pin(open(&mut socket, &mut inbox, &home, &request, &kind)).await {
         Opening::Live(actor, conn) => {
             let session = Session::new(inbox, &home, &request, &conn);
-            session.run(socket, actor, conn).await;
+            session.run(socket, Some((actor, conn))).await;
         }
         Opening::Rejected(_, error) => {
             socket.outbox().close_with(&error);
@@ -44,11 +44,33 @@ where
     }
 }
 
+/// The actor's way to the client of such a socket.
+pub fn transport(outbox: &Outbox) -> Arc<dyn ConnTransport> {
+    Arc::new(RawTransport(outbox.clone()))
+}
+
+/// Serves the client of a connection that lived in another process, which had so
+/// many of its messages: user code gets the socket when the actor's next generation
+/// begins.
+pub async fn resume<S, H>(
+    socket: ClientSocket<S>,
+    home: H,
+    request: SocketRequest,
+    conn_id: &str,
+    messages: u64,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send,
+    H: SocketHome,
+{
+    let session = Session::resumed(&home, &request, conn_id, messages);
+    session.run(socket, None).await;
+}
+
 struct Raw(Outbox);
 
 impl Kind for Raw {
     fn transport(&self, _: &ActorContext) -> Arc<dyn ConnTransport> {
-        Arc::new(RawTransport(self.0.clone()))
+        transport(&self.0)
     }
 
     fn hibernates(&self, config: &ActorConfig) -> bool {

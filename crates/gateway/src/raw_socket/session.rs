@@ -63,13 +63,38 @@ impl<'a, H: SocketHome> Session<'a, H> {
         request: &'a SocketRequest,
         conn: &ConnHandle,
     ) -> Self {
+        let untaken = Untaken::new(home.message_log(), 0);
+        let hibernates = conn.is_hibernatable();
+        Self::of(inbox, home, request, (conn.id(), hibernates), untaken)
+    }
+
+    /// The session of a socket of which another process had so many messages. The
+    /// generation that is about to begin gets it.
+    pub(super) fn resumed(
+        home: &'a H,
+        request: &'a SocketRequest,
+        conn_id: &str,
+        messages: u64,
+    ) -> Self {
+        let untaken = Untaken::new(home.message_log(), messages);
+        let inbox = Inbox::behind(messages);
+        Self::of(inbox, home, request, (conn_id, true), untaken)
+    }
+
+    fn of(
+        inbox: Inbox,
+        home: &'a H,
+        request: &'a SocketRequest,
+        (conn_id, hibernates): (&str, bool),
+        untaken: Untaken,
+    ) -> Self {
         Self {
             inbox,
             home,
             request,
-            conn_id: conn.id().to_owned(),
-            hibernates: conn.is_hibernatable(),
-            untaken: Arc::default(),
+            conn_id: conn_id.to_owned(),
+            hibernates,
+            untaken: Arc::new(untaken),
             attached: None,
             handlers: Vec::new(),
             seeking: None,
@@ -78,17 +103,17 @@ impl<'a, H: SocketHome> Session<'a, H> {
     }
 
     /// Runs until the socket is over; then user code hears of it, and the
-    /// connection is closed.
+    /// connection is closed. Begins in this generation, or waits for one.
     pub(super) async fn run<S>(
         mut self,
         mut socket: ClientSocket<S>,
-        actor: Arc<ActorHandle>,
-        conn: ConnHandle,
+        begins: Option<(Arc<ActorHandle>, ConnHandle)>,
     ) where
         S: AsyncRead + AsyncWrite + Unpin,
     {
-        self.attach(socket.outbox(), &actor, conn);
-        drop(actor);
+        if let Some((actor, conn)) = begins {
+            self.attach(socket.outbox(), &actor, conn);
+        }
         loop {
             self.deliver();
             let happening = poll_fn(|cx| self.poll_next(&mut socket, cx)).await;

@@ -12,8 +12,8 @@ use parking_lot::Mutex;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 
-use crate::websocket::inbox::Message;
-use crate::websocket::{Farewell, Outbox, WireFrame};
+use crate::websocket::inbox::{Handled, Message};
+use crate::websocket::{Farewell, MessageLog, Outbox, WireFrame};
 
 /// Messages, and bytes of them, that the actor may have been given without having
 /// taken them.
@@ -25,6 +25,9 @@ const BYTES_MAX: usize = 1 << 20;
 pub(super) struct Untaken {
     state: Mutex<State>,
     session: AtomicWaker,
+    log: Option<Arc<dyn MessageLog>>,
+    /// Messages of the socket that came before the session.
+    before: u64,
 }
 
 #[derive(Default)]
@@ -33,9 +36,18 @@ struct State {
     generation: u32,
     messages: BTreeMap<u64, Message>,
     bytes: usize,
+    handled: Handled,
 }
 
 impl Untaken {
+    pub(super) fn new(log: Option<Arc<dyn MessageLog>>, before: u64) -> Self {
+        Self {
+            log,
+            before,
+            ..Self::default()
+        }
+    }
+
     /// True if the actor may be given another message. Otherwise the session is
     /// woken when that changes.
     pub(super) fn poll_room(&self, cx: &mut Context<'_>) -> Poll<()> {
@@ -55,6 +67,7 @@ impl Untaken {
     pub(super) fn given(&self, message: Message) {
         let mut state = self.state.lock();
         state.bytes += message.data.len();
+        state.handled.begin(message.number);
         state.messages.insert(message.number, message);
     }
 
@@ -75,7 +88,11 @@ impl Untaken {
         }
         if let Some(message) = state.messages.remove(&number) {
             state.bytes -= message.data.len();
+            let handled = state.handled.end(number);
             drop(state);
+            if let (Some(count), Some(log)) = (handled, &self.log) {
+                log.handled(count - self.before);
+            }
             self.session.wake();
         }
     }

@@ -9,6 +9,20 @@ use tokio_util::sync::CancellationToken;
 
 use crate::live::ActorSource;
 
+/// How far the messages of one socket have come. Called often and from any thread:
+/// must not wait.
+pub trait MessageLog: Send + Sync {
+    /// So many of the messages that the session read, counted from its first, were
+    /// handled: they were answered, or user code took them. Never fewer than before.
+    fn handled(&self, messages: u64);
+
+    /// Whether the session waits for answers. What of them it has not seen yet does
+    /// not count as handled.
+    fn waits_for_answers(&self, waits: bool) {
+        let _ = waits;
+    }
+}
+
 /// A host's end of one socket: the way to its actor, and the memory of it while
 /// that actor sleeps. Dropping it says that the socket is gone.
 pub trait SocketHome: Send + Sync + 'static {
@@ -37,10 +51,9 @@ pub trait SocketHome: Send + Sync + 'static {
     /// Otherwise the session is woken by the next one.
     fn poll_began(&self, cx: &mut Context<'_>, generation: u32) -> Poll<()>;
 
-    /// So many of the socket's messages, counted from its first, need not be kept
-    /// by whoever sent them here: they were handled, and so were all before them.
-    fn handled(&self, messages: u64) {
-        let _ = messages;
+    /// Who wants to know how far the socket's messages have come; `None` if nobody.
+    fn message_log(&self) -> Option<Arc<dyn MessageLog>> {
+        None
     }
 
     /// Fires when the host wants the socket to finish what runs and to close.

@@ -51,7 +51,7 @@ impl Handled {
         self.open.remove(&number);
         let count = self.open.first().map_or(self.next, |first| *first);
         let has_changed = count > self.told;
-        self.told = count;
+        self.told = self.told.max(count);
         has_changed.then_some(count)
     }
 }
@@ -64,6 +64,14 @@ pub(crate) struct Inbox {
 }
 
 impl Inbox {
+    /// The inbox of a socket of which other messages came before.
+    pub(crate) fn behind(messages: u64) -> Self {
+        Self {
+            next_number: messages,
+            ..Self::default()
+        }
+    }
+
     pub(crate) fn has_room(&self) -> bool {
         self.waiting.len() < MESSAGES_MAX && self.bytes < BYTES_MAX
     }

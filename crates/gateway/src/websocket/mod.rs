@@ -19,7 +19,7 @@ use greenroom_error::{Error, code};
 use greenroom_wire::{RayId, close_reason};
 
 pub use frame::WireFrame;
-pub use home::SocketHome;
+pub use home::{MessageLog, SocketHome};
 pub use opening::SocketRequest;
 pub use outbox::{Farewell, Outbox, OutboxLimits};
 pub use socket::{ClientSocket, Closed, SocketEvent, SocketOptions};

@@ -173,6 +173,11 @@ impl Outbox {
         self.0.state.lock().farewell.is_some()
     }
 
+    /// Whether something was added that the socket has not taken out.
+    pub fn holds_frames(&self) -> bool {
+        !self.0.state.lock().frames.is_empty()
+    }
+
     /// Holds back what is added from now on (X3).
     pub(crate) fn cork(&self) {
         self.0.state.lock().corked = true;

@@ -12,7 +12,7 @@ use greenroom_gateway::{connect, inspector, raw_socket, user_headers};
 use greenroom_wire::gateway_path::{self, GatewayRoute};
 use greenroom_wire::{Encoding, RayId, Subprotocols};
 use http::HeaderMap;
-use http::header::{AUTHORIZATION, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
+use http::header::{HeaderValue, SEC_WEBSOCKET_PROTOCOL};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
@@ -48,12 +48,8 @@ impl Plan {
         let found = find(shared, path_and_query, &offer);
         let purpose = match found {
             Ok((target, route)) if route.path() == "/inspector/connect" => {
-                let request = InspectRequest {
-                    token: inspector_token(&offer, headers),
-                    protocol_version: route.query("protocol_version"),
-                    runtime_routes: shared.options.inspector_in_runtime,
-                    ray_id,
-                };
+                let in_runtime = shared.options.inspector_in_runtime;
+                let request = InspectRequest::read(&route.uri, &offer, headers, in_runtime, ray_id);
                 Purpose::Inspect(target, request)
             }
             Ok((target, route)) => purpose(target, route, &offer, headers, ray_id),
@@ -72,27 +68,6 @@ impl Route {
     fn path(&self) -> &str {
         self.uri.split('?').next().unwrap_or_default()
     }
-
-    /// The first value of a parameter, as it was sent.
-    fn query(&self, name: &str) -> Option<String> {
-        let (_, query) = self.uri.split_once('?')?;
-        query.split('&').find_map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (key == name).then(|| value.to_owned())
-        })
-    }
-}
-
-/// What the offer says, or else the bearer header.
-fn inspector_token(offer: &Subprotocols<'_>, headers: &HeaderMap) -> Option<String> {
-    let offered = offer.inspector_token.map(str::to_owned);
-    offered.or_else(|| {
-        let value = headers.get(AUTHORIZATION)?.to_str().ok()?;
-        let (scheme, token) = value.split_once(' ')?;
-        scheme
-            .eq_ignore_ascii_case("bearer")
-            .then(|| token.trim().to_owned())
-    })
 }
 
 fn find(shared: &Shared, path: &str, offer: &Subprotocols<'_>) -> Result<(Target, Route)> {

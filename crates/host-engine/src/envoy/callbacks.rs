@@ -63,6 +63,7 @@ impl EnvoyCallbacks for Callbacks {
     fn on_connect(&self, _: EnvoyHandle) {
         if let Ok(shared) = self.shared() {
             shared.link_up.send_replace(true);
+            shared.backlog.connected(true);
         }
     }
 
@@ -70,6 +71,7 @@ impl EnvoyCallbacks for Callbacks {
         if let Ok(shared) = self.shared() {
             tracing::warn!("the session with the engine is down; connecting again");
             shared.link_up.send_replace(false);
+            shared.backlog.connected(false);
         }
     }
 

@@ -28,7 +28,7 @@ const READ: usize = 64 * 1024;
 const OPENING_MAX: usize = 64 * 1024;
 const OPENING_END: &[u8] = b"\r\n\r\n";
 /// A binary message in one frame.
-const BINARY: u8 = 0x82;
+pub(super) const BINARY: u8 = 0x82;
 /// What a credit message is as a frame: kind of message, gateway, request, index,
 /// kind of tunnel message, counter.
 const CREDIT_LENGTH: u8 = 20;
@@ -112,7 +112,7 @@ impl<S> Credit<S> {
 }
 
 /// Lengths of a frame's head and payload; `None` if the head is incomplete.
-fn frame(bytes: &[u8]) -> Option<(usize, u64)> {
+pub(super) fn frame(bytes: &[u8]) -> Option<(usize, u64)> {
     let second = *bytes.get(1)?;
     let mask = if second & 0x80 == 0 { 0 } else { 4 };
     let (head, payload) = match second & 0x7F {

@@ -7,10 +7,10 @@ use bytes::{Bytes, BytesMut};
 use futures_util::stream::{Stream, unfold};
 use greenroom_core::Clock;
 use greenroom_error::{Error, code};
-use greenroom_gateway::{ActorRequest, HttpReply, ReplyBody, host_error_reply};
+use greenroom_gateway::{ActorRequest, HttpReply, METRICS_TYPE, ReplyBody, host_error_reply};
 use greenroom_wire::{ActorId, RayId};
-use http::Request;
-use http::header::HeaderValue;
+use http::header::{CONTENT_TYPE, HeaderValue};
+use http::{Method, Request};
 use http_body::{Body, Frame};
 use http_body_util::{BodyExt, Either, Full, StreamBody};
 use rivet_envoy_client::http::{
@@ -42,6 +42,7 @@ pub(super) async fn answer(
     request: HttpRequest,
 ) -> HttpResponse {
     let reply = match request_of(request) {
+        Ok(request) if is_for_metrics(&request) => metrics(&shared),
         Ok(request) => {
             let gateway = shared.gateway.clone();
             let source = Seeker::of_request(Arc::clone(&shared), actor_id);
@@ -50,6 +51,19 @@ pub(super) async fn answer(
         Err(error) => host_error_reply(&error),
     };
     response_of(&shared, reply).await
+}
+
+fn is_for_metrics(request: &ActorRequest<RequestBody>) -> bool {
+    let path = request.path_and_query.split('?').next();
+    request.parts.method == Method::GET && path == Some("/metrics")
+}
+
+/// Figures of the process, whichever of its actors was asked.
+fn metrics(shared: &Shared) -> HttpReply {
+    let mut reply = HttpReply::new(ReplyBody::whole(shared.metrics()));
+    let text = HeaderValue::from_static(METRICS_TYPE);
+    reply.headers_mut().insert(CONTENT_TYPE, text);
+    reply
 }
 
 fn request_of(request: HttpRequest) -> Result<ActorRequest<RequestBody>, Error> {

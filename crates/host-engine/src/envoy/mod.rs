@@ -7,6 +7,7 @@
 //! takes time is handed to tasks of ours, or is the answer of a request that the
 //! client runs as a task of its own.
 
+mod backlog;
 mod callbacks;
 mod connector;
 mod credit;
@@ -28,6 +29,7 @@ use rivet_envoy_client::config::{
 use rivet_envoy_client::envoy::start_envoy_sync;
 use serde_json::json;
 
+pub(crate) use backlog::Backlog;
 use connector::Connector;
 pub(crate) use link::{Link, Session, StopDone};
 pub(crate) use pages::EnginePages;
@@ -57,7 +59,10 @@ pub(crate) async fn join(shared: &Arc<Shared>, names: Vec<String>) -> Result<Ses
         stopped_generation_floor_capacity: DEFAULT_STOPPED_GENERATION_FLOOR_CAPACITY,
         max_queued_requests_per_actor: DEFAULT_MAX_QUEUED_REQUESTS_PER_ACTOR,
         callbacks: Arc::new(callbacks::Callbacks(Weak::clone(&shared.me))),
-        connector: Some(Arc::new(Connector(shared.api.net().clone()))),
+        connector: Some(Arc::new(Connector {
+            net: shared.api.net().clone(),
+            backlog: Arc::clone(&shared.backlog),
+        })),
     };
     let session = Session::new(start_envoy_sync(config));
     let started = options

@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_core::HibernationId;
@@ -15,9 +16,14 @@ use greenroom_wire::{ActorId, RayId};
 use rivet_envoy_client::callbacks::BoxFuture;
 use rivet_envoy_client::websocket::{WebSocketHandler, WebSocketMessage, WebSocketSender};
 
+use super::backlog::Backlog;
 use super::link::Link;
 use crate::shared::Shared;
 use crate::sockets::{Incoming, NewSocket};
+
+/// The gateway does not pass on a close that comes with the word that the socket is
+/// open again.
+const AWAY_AFTER: Duration = Duration::from_secs(2);
 
 /// A socket that the engine opens, or brings back after a sleep.
 pub(super) struct Opening {
@@ -36,10 +42,12 @@ pub(crate) struct ToGateway {
     sender: WebSocketSender,
     link: Link,
     id: HibernationId,
+    backlog: Arc<Backlog>,
 }
 
 impl ToGateway {
     pub(crate) fn send(&self, data: &Bytes, binary: bool) {
+        self.backlog.queued(data.len());
         self.sender.send(data.to_vec(), binary);
     }
 
@@ -68,21 +76,20 @@ pub(super) fn open(
         sender: opening.sender,
         link: opening.link,
         id,
+        backlog: Arc::clone(&shared.backlog),
     };
     let socket = if opening.is_restoring {
         match shared.sockets.resume(&actor_id, id, way.clone()) {
             Some(socket) => socket,
-            None => return Ok(send_away(&way, &opening.headers)),
+            None => return Ok(send_away(shared, way, &opening.headers)),
         }
     } else {
-        let path = opening.path;
         let new = NewSocket {
             id,
+            path: opening.path,
             headers: opening.headers,
             is_hibernatable: opening.is_hibernatable,
             way: Some(way),
-            progress: Shared::progress_of(&path),
-            path,
             resumed: None,
         };
         shared.open_socket(actor_id, new)?
@@ -107,12 +114,20 @@ pub(super) fn open(
     })
 }
 
-/// Closes the socket of a client whose session went with another process, so that
-/// it connects anew.
-fn send_away(way: &ToGateway, headers: &HashMap<String, String>) -> WebSocketHandler {
+/// Closes the socket of a client that no session here can go on with, so that it
+/// connects anew.
+fn send_away(
+    shared: &Shared,
+    way: ToGateway,
+    headers: &HashMap<String, String>,
+) -> WebSocketHandler {
     let ray_id = RayId::from_header(headers.get("x-rivet-ray-id").map(String::as_bytes));
     let farewell = unreachable(&Error::new(&code::WS_GOING_AWAY), &ray_id);
-    way.close(farewell.code, farewell.reason);
+    let clock = shared.clock().clone();
+    shared.spawn(async move {
+        clock.sleep(AWAY_AFTER).await;
+        way.close(farewell.code, farewell.reason);
+    });
     WebSocketHandler {
         on_message: Box::new(|_| Box::pin(async {})),
         on_close: Box::new(|_, _| Box::pin(async {})),

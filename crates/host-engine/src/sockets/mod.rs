@@ -8,13 +8,12 @@
 //! A session does not outlive its process, but a connection does: when its actor
 //! wakes in another one, that makes a session for the connection's stored rows,
 //! and the engine hands the client over, with the messages that were not handled.
-//! Clients of raw sockets, whose messages nobody reports as handled, are told to
-//! connect anew.
 //!
 //! Invariant K1: a socket is in the map from its opening until its task ends.
 //! Invariant K2: a generation that has ended leaves no socket behind that cannot
 //! outlive it, and none at all when the actor moves away.
 
+mod pace;
 mod pipe;
 mod place;
 mod plan;
@@ -35,8 +34,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::envoy::ToGateway;
 use crate::shared::Shared;
-pub(crate) use progress::Progress;
 pub(crate) use socket::{EngineSocket, Incoming, KnownSocket, NewSocket};
+use socket::{Resumed, ResumedKind};
 
 /// How long a session waits for its actor to wake here again. The actor may live
 /// elsewhere by then, and nobody would tell.
@@ -99,6 +98,34 @@ impl Sockets {
         let sockets = maps.by_actor.get(actor_id);
         let sockets = sockets.into_iter().flat_map(HashMap::values);
         sockets.cloned().collect()
+    }
+
+    /// It is stored that everything up to this message was handled.
+    pub(crate) fn stored(&self, actor_id: &ActorId, id: HibernationId, message_index: u16) {
+        let maps = self.maps.lock();
+        let sockets = maps.by_actor.get(actor_id);
+        let socket = sockets.and_then(|sockets| sockets.get(&id)).cloned();
+        drop(maps);
+        if let Some(socket) = socket {
+            socket.stored(message_index);
+        }
+    }
+
+    /// Resolves when the sessions have seen what the actor has answered; `None` if it
+    /// has no sockets.
+    pub(crate) fn settled(
+        &self,
+        actor_id: &ActorId,
+    ) -> Option<impl Future<Output = ()> + Send + 'static> {
+        let sockets = self.of(actor_id);
+        if sockets.is_empty() {
+            return None;
+        }
+        let settled = |socket: Arc<EngineSocket>| async move { socket.settled().await };
+        let all = join_all(sockets.into_iter().map(settled));
+        Some(async move {
+            all.await;
+        })
     }
 
     pub(crate) fn open_count(&self) -> usize {

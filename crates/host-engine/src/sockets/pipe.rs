@@ -4,14 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
-use greenroom_core::{Clock, Instant};
+use greenroom_core::Instant;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role};
 
-use super::progress::Word;
+use super::pace::SOON;
 use super::{EngineSocket, Incoming};
+use crate::shared::Shared;
 
 /// Silence of a session that has said what it had to say.
 const SILENCE: Duration = Duration::from_millis(50);
@@ -19,7 +20,7 @@ const SILENCE: Duration = Duration::from_millis(50);
 /// Serves the socket's end of the pipe until either side closes, or this process is
 /// done with the socket.
 pub(super) async fn drive(
-    clock: Clock,
+    shared: Arc<Shared>,
     socket: Arc<EngineSocket>,
     stream: DuplexStream,
     incoming: mpsc::Receiver<Incoming>,
@@ -28,15 +29,15 @@ pub(super) async fn drive(
     tokio::select! {
         biased;
         () = socket.gone().cancelled() => {}
-        () = carry(&clock, &socket, ours, incoming) => {}
-        () = acknowledge(&clock, &socket) => {}
+        () = carry(&shared, &socket, ours, incoming) => {}
+        () = Arc::clone(&shared).watch_late(&socket) => {}
     }
     socket.parted().cancel();
 }
 
 /// Moves messages both ways, once there is a way.
 async fn carry(
-    clock: &Clock,
+    shared: &Shared,
     socket: &EngineSocket,
     mut ours: WebSocketStream<DuplexStream>,
     mut incoming: mpsc::Receiver<Incoming>,
@@ -48,7 +49,15 @@ async fn carry(
     // The client closed first, so that it need not be told.
     let mut closed_there = false;
     let mut parting = false;
+    let clock = shared.clock();
+    // Since when something is due; looked at after everything else, so that the answers
+    // have left before.
+    let mut due: Option<Instant> = None;
     loop {
+        let has_room = shared.backlog.has_room();
+        due = (socket.is_due() && has_room && !parting)
+            .then(|| due.unwrap_or_else(|| clock.now() + SOON));
+        let due_at = due.unwrap_or(clock.now());
         let message = tokio::select! {
             biased;
             () = socket.parting().cancelled(), if !parting => {
@@ -62,9 +71,16 @@ async fn carry(
                 let _ = ours.send(message_of(next)).await;
                 continue;
             }
-            message = ours.next() => message,
-            () = clock.sleep(SILENCE), if parting => {
-                return socket.acknowledge();
+            message = ours.next(), if has_room => message,
+            () = shared.backlog.room(), if !has_room => continue,
+            () = clock.sleep(SILENCE), if parting => return,
+            () = socket.news() => continue,
+            () = clock.sleep_until(due_at), if due.is_some() => {
+                due = None;
+                if !socket.outbox().holds_frames() {
+                    shared.name_handled(socket);
+                }
+                continue;
             }
         };
         match message {
@@ -85,25 +101,6 @@ async fn carry(
                     socket.close(1011, String::new());
                 }
                 return;
-            }
-        }
-    }
-}
-
-/// Tells the engine how far the messages have come. Never ends.
-async fn acknowledge(clock: &Clock, socket: &EngineSocket) {
-    let mut due: Option<(Word, Instant)> = None;
-    loop {
-        due = socket.word().map(|word| match due {
-            Some((owed, at)) if owed == word => (word, at),
-            _ => (word, clock.now() + word.delay()),
-        });
-        let at = due.map_or(clock.now(), |(_, at)| at);
-        tokio::select! {
-            () = socket.progressed() => {}
-            () = clock.sleep_until(at), if due.is_some() => {
-                due = None;
-                socket.acknowledge();
             }
         }
     }

@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use greenroom_core::{ActorHandle, ActorRef, ConnHandle, ConnTransport, HibernationId, Lookup};
 use greenroom_error::Result;
-use greenroom_gateway::websocket::SocketHome;
+use greenroom_gateway::websocket::{MessageLog, SocketHome};
 use tokio_util::sync::CancellationToken;
 
 use super::EngineSocket;
@@ -42,8 +42,10 @@ impl SocketHome for SocketPlace {
         Ok(())
     }
 
-    fn handled(&self, messages: u64) {
-        self.socket.handled(messages, self.live().as_deref());
+    /// Of sockets that end with their generation nobody wants to know.
+    fn message_log(&self) -> Option<Arc<dyn MessageLog>> {
+        let log = Arc::clone(&self.socket);
+        self.socket.is_hibernatable().then_some(log as _)
     }
 
     fn hold(&self, conn: &ConnHandle, transport: Arc<dyn ConnTransport>) {

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use greenroom_core::{ActorContext, Clock, ConnHandle, HeldSocket, Lookup};
-use greenroom_error::{Error, Result};
-use greenroom_gateway::connect::Resumed;
-use greenroom_gateway::websocket::{ClientSocket, Farewell, Outbox, SocketRequest, unreachable};
-use greenroom_gateway::{connect, raw_socket, user_headers};
+use greenroom_error::Result;
+use greenroom_gateway::inspector::InspectRequest;
+use greenroom_gateway::websocket::{ClientSocket, Farewell, Outbox, SocketRequest};
+use greenroom_gateway::{connect, inspector, raw_socket, user_headers};
 use greenroom_wire::{ActorId, Encoding, RayId, Subprotocols};
 use http::HeaderMap;
 use http::header::{HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL};
@@ -15,7 +15,7 @@ use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 
 use super::place::SocketPlace;
-use super::{EngineSocket, NewSocket, Progress, pipe};
+use super::{EngineSocket, NewSocket, Resumed, ResumedKind, pipe};
 use crate::shared::{Shared, shut_down};
 
 /// Bytes on their way in one direction.
@@ -26,9 +26,11 @@ const CONNECT: &str = "/connect";
 const INSPECTOR: &str = "/inspector/connect";
 
 enum Purpose {
-    Resume(Resumed),
+    Resume(connect::Resumed),
+    ResumeRaw(SocketRequest, Resumed),
     Connect(SocketRequest, Encoding),
     Raw(SocketRequest),
+    Inspect(InspectRequest),
     /// Nothing: it is told why.
     Close(Farewell),
 }
@@ -45,15 +47,6 @@ impl Shared {
                 }
                 Lookup::Absent | Lookup::Starting => false,
             },
-        }
-    }
-
-    /// When messages to this path are acknowledged: only a connection's session says
-    /// that they were handled.
-    pub(crate) fn progress_of(path: &str) -> Progress {
-        match plain(path) == CONNECT {
-            true => Progress::when_handled(None),
-            false => Progress::when_arrived(),
         }
     }
 
@@ -80,28 +73,35 @@ impl Shared {
         stored: &ConnHandle,
     ) -> Option<HeldSocket> {
         let me = self.me.upgrade()?;
-        let meta = stored.hibernation()?;
+        let meta = stored.hibernation().filter(|meta| !meta.is_given_up())?;
         let headers: HashMap<_, _> = meta.request_headers.into_iter().collect();
-        let fields = header_map(&headers);
-        if plain(&meta.request_path) != CONNECT {
-            return None;
-        }
-        let resumed = Resumed {
-            conn_id: stored.id().to_owned(),
-            encoding: offer_of(&fields).encoding().ok()?,
-            max_outgoing: ctx.config().max_outgoing_message_size,
-            ray_id: ray_id_of(&fields),
-        };
         let outbox = Outbox::new(self.options.outbox);
-        let transport = resumed.transport(&outbox);
+        let (kind, transport) = match plain(&meta.request_path) {
+            CONNECT => {
+                let fields = header_map(&headers);
+                let resumed = connect::Resumed {
+                    conn_id: stored.id().to_owned(),
+                    encoding: offer_of(&fields).encoding().ok()?,
+                    max_outgoing: ctx.config().max_outgoing_message_size,
+                    ray_id: ray_id_of(&fields),
+                };
+                let transport = resumed.transport(&outbox);
+                (ResumedKind::Connection(resumed), transport)
+            }
+            INSPECTOR => return None,
+            _ => (ResumedKind::Raw, raw_socket::transport(&outbox)),
+        };
         let new = NewSocket {
             id: meta.id,
             path: meta.request_path,
             headers,
             is_hibernatable: true,
             way: None,
-            progress: Progress::when_handled(Some(meta.server_message_index)),
-            resumed: Some(resumed),
+            resumed: Some(Resumed {
+                conn_id: stored.id().to_owned(),
+                last_message: meta.server_message_index,
+                kind,
+            }),
         };
         let socket = self.enter_socket(me, ctx.actor_id(), new, outbox).ok()?;
         socket.connected(stored, Arc::clone(&transport));
@@ -124,7 +124,7 @@ impl Shared {
         self.sockets.enter(&socket, self.options.max_sockets)?;
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let tasks = &self.sockets.tasks;
-        let driven = pipe::drive(self.clock().clone(), Arc::clone(&socket), near, incoming);
+        let driven = pipe::drive(Arc::clone(&me), Arc::clone(&socket), near, incoming);
         tasks.spawn_on(driven, &self.runtime);
         let served = Arc::clone(&socket);
         let serving = async move {
@@ -142,16 +142,21 @@ async fn serve(shared: Arc<Shared>, socket: Arc<EngineSocket>, stream: DuplexStr
     // Clients live in real time, whatever clock the actors have.
     let client = ClientSocket::new(stream, &[], outbox, options, Clock::real()).await;
     let purpose = match socket.resumed() {
-        Some(resumed) => Purpose::Resume(resumed),
-        None => purpose_of(&socket),
+        Some(resumed) => resumption_of(&socket, resumed),
+        None => purpose_of(&socket, shared.options.inspector_in_runtime),
     };
     let home = SocketPlace { shared, socket };
     match purpose {
         Purpose::Resume(resumed) => connect::resume(client, home, resumed).await,
+        Purpose::ResumeRaw(request, resumed) => {
+            let messages = u64::from(resumed.last_message);
+            raw_socket::resume(client, home, request, &resumed.conn_id, messages).await;
+        }
         Purpose::Connect(request, encoding) => {
             connect::serve(client, home, request, encoding).await;
         }
         Purpose::Raw(request) => raw_socket::serve(client, home, request).await,
+        Purpose::Inspect(request) => Box::pin(inspector::serve(client, home, request)).await,
         Purpose::Close(farewell) => {
             client.outbox().close(farewell);
             client.finish().await;
@@ -159,7 +164,15 @@ async fn serve(shared: Arc<Shared>, socket: Arc<EngineSocket>, stream: DuplexStr
     }
 }
 
-fn purpose_of(socket: &EngineSocket) -> Purpose {
+fn resumption_of(socket: &EngineSocket, resumed: Resumed) -> Purpose {
+    match (&resumed.kind, purpose_of(socket, false)) {
+        (ResumedKind::Connection(connection), _) => Purpose::Resume(connection.clone()),
+        (ResumedKind::Raw, Purpose::Raw(request)) => Purpose::ResumeRaw(request, resumed),
+        (ResumedKind::Raw, other) => other,
+    }
+}
+
+fn purpose_of(socket: &EngineSocket, inspector_in_runtime: bool) -> Purpose {
     let headers = header_map(socket.headers());
     let ray_id = ray_id_of(&headers);
     let offer = offer_of(&headers);
@@ -169,8 +182,8 @@ fn purpose_of(socket: &EngineSocket) -> Purpose {
     };
     let path = plain(&uri);
     if path == INSPECTOR {
-        let error = Error::not_configured("inspector");
-        return Purpose::Close(unreachable(&error, &ray_id));
+        let request = InspectRequest::read(&uri, &offer, &headers, inspector_in_runtime, ray_id);
+        return Purpose::Inspect(request);
     }
     let encoding = (path == CONNECT).then(|| offer.encoding());
     let read = || Ok((offer.conn_params()?, encoding.transpose()?));

@@ -1,69 +1,41 @@
 //! How far the messages of one socket have come.
 //!
 //! The engine numbers a socket's messages and keeps each until it is told that it
-//! may forget it, for 30 s at most. It is told when a message was handled, so that
-//! another process gets what this one did not come to; and a moment later, so that
-//! the answer has left before. A message that is worked on for long is given up on
-//! in time: should this process end over it, the engine finds that the next
-//! process knows less than it does, and has the client connect anew.
+//! may forget it. It is told when the message was handled and what is stored of its
+//! connection says so; so a process that is killed leaves to the next one what it
+//! did not come to, and what it did is not done again.
 //!
-//! Invariant P1: what is acknowledged was handled, or has been here for long.
+//! Invariant P1: what is acknowledged was handled, and stored as handled, or was
+//! given up on.
 
-use std::time::Duration;
-
-/// Time in which an answer is well on its way.
-const SOON: Duration = Duration::from_millis(20);
-/// Time after which a message is acknowledged whatever becomes of it.
-const LATE: Duration = Duration::from_secs(10);
-
-/// Indexes of the last message that arrived, that was handled and that was
-/// acknowledged. They follow one another and begin anew after the largest.
+/// Indexes of messages. They follow one another and begin anew after the largest.
 #[derive(Debug)]
 pub(crate) struct Progress {
+    /// Arrived last.
     arrived: u16,
+    /// Handled, and all before it.
     handled: u16,
+    /// Handed on to be stored.
+    named: u16,
     acknowledged: u16,
-    /// Whether they are acknowledged when they arrive: nobody says when they were
-    /// handled.
-    at_once: bool,
     /// What the session's first message counts from.
     first: Option<u16>,
-}
-
-/// A word that the engine waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Word {
-    Soon,
-    Late,
-}
-
-impl Word {
-    pub(super) fn delay(self) -> Duration {
-        match self {
-            Self::Soon => SOON,
-            Self::Late => LATE,
-        }
-    }
+    /// The engine may not have heard the last word.
+    repeats: bool,
 }
 
 impl Progress {
-    /// Messages that are acknowledged when they were handled. A connection that
-    /// began elsewhere goes on behind its last message.
-    pub(crate) fn when_handled(last: Option<u16>) -> Self {
+    /// Of a new socket, or of one that goes on behind the last message that another
+    /// process handled.
+    pub(crate) fn new(last: Option<u16>) -> Self {
         let at = last.unwrap_or_default();
         Self {
             arrived: at,
             handled: at,
+            named: at,
             acknowledged: at,
-            at_once: false,
             first: last,
-        }
-    }
-
-    pub(crate) fn when_arrived() -> Self {
-        Self {
-            at_once: true,
-            ..Self::when_handled(None)
+            repeats: false,
         }
     }
 
@@ -75,48 +47,83 @@ impl Progress {
         if self.first.is_none() {
             let before = index.wrapping_sub(1);
             self.first = Some(before);
-            (self.handled, self.acknowledged) = (before, before);
+            (self.handled, self.named, self.acknowledged) = (before, before, before);
         }
         self.arrived = index;
-        if self.at_once {
-            self.handled = index;
-        }
     }
 
-    /// So many messages of the session were handled; gives the last one's index.
-    pub(super) fn handled(&mut self, messages: u64) -> u16 {
+    /// So many messages of the session were handled.
+    pub(super) fn handled(&mut self, messages: u64) {
         // Indexes begin anew, and so does what is left of the count here.
-        let handled = self.first.unwrap_or_default().wrapping_add(messages as u16);
-        if !self.at_once {
-            self.handled = handled;
+        self.handled = self.first.unwrap_or_default().wrapping_add(messages as u16);
+    }
+
+    /// The last message that was handled, as it may be stored: `None` before any
+    /// arrived, and while some that the engine has forgotten are not over.
+    pub(super) fn storable(&self) -> Option<u16> {
+        let is_behind = is_ahead(self.acknowledged, self.handled);
+        self.first.map(|_| self.handled).filter(|_| !is_behind)
+    }
+
+    /// Whether something is to be stored, or said once more. Of what was given up on
+    /// nothing is stored before all of it is over: the engine has forgotten the rest.
+    pub(super) fn is_due(&self) -> bool {
+        self.repeats || self.handled != self.named && !is_ahead(self.acknowledged, self.handled)
+    }
+
+    /// What is due is taken care of; gives what the engine has to hear once more.
+    pub(super) fn take_due(&mut self) -> Option<u16> {
+        if !is_ahead(self.acknowledged, self.handled) {
+            self.named = self.handled;
         }
-        handled
+        std::mem::take(&mut self.repeats).then_some(self.acknowledged)
     }
 
-    /// What the engine waits for.
-    pub(super) fn word(&self) -> Option<Word> {
-        if self.handled != self.acknowledged && self.is_ahead(self.handled) {
-            Some(Word::Soon)
-        } else if self.arrived != self.acknowledged {
-            Some(Word::Late)
-        } else {
-            None
+    /// It is stored that everything up to this message was handled. Gives what the
+    /// engine may forget, if that is new.
+    pub(super) fn stored(&mut self, index: u16) -> Option<u16> {
+        // Rows of a connection that said nothing yet name a message, too.
+        let is_ours = is_ahead(index, self.acknowledged) && !is_ahead(index, self.handled);
+        is_ours.then(|| {
+            self.acknowledged = index;
+            if is_ahead(index, self.named) {
+                self.named = index;
+            }
+            index
+        })
+    }
+
+    /// Another generation begins, which may know of less than the last one was told.
+    pub(super) fn renew(&mut self) {
+        if !is_ahead(self.acknowledged, self.handled) {
+            self.named = self.acknowledged;
         }
     }
 
-    fn is_ahead(&self, index: u16) -> bool {
-        index.wrapping_sub(self.acknowledged) < u16::MAX / 2
+    /// The engine has the socket with another generation now.
+    pub(super) fn repeat(&mut self) {
+        self.repeats = self.first.is_some();
     }
 
-    /// What may be acknowledged now: what was handled, or, if that was, what has
-    /// been here for long.
-    pub(super) fn acknowledge(&mut self) -> Option<u16> {
-        self.acknowledged = match self.word()? {
-            Word::Soon => self.handled,
-            Word::Late => self.arrived,
-        };
-        Some(self.acknowledged)
+    /// The last message that was acknowledged while there are others.
+    pub(super) fn waits_behind(&self) -> Option<u16> {
+        (self.arrived != self.acknowledged).then_some(self.acknowledged)
     }
+
+    /// Whether a message waits for an answer, and not just for a save.
+    pub(super) fn waits_for_answers(&self) -> bool {
+        self.handled != self.arrived
+    }
+
+    /// Acknowledges what arrived, whatever becomes of it.
+    pub(super) fn give_up(&mut self) -> u16 {
+        self.acknowledged = self.arrived;
+        self.acknowledged
+    }
+}
+
+fn is_ahead(index: u16, of: u16) -> bool {
+    (1..u16::MAX / 2).contains(&index.wrapping_sub(of))
 }
 
 #[cfg(test)]
@@ -124,40 +131,81 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_handled_is_acknowledged_soon_and_the_rest_late() {
-        let mut progress = Progress::when_handled(None);
-        assert_eq!(progress.word(), None);
-        for index in 1..=3 {
-            progress.arrived(index);
-        }
-        assert_eq!(progress.word(), Some(Word::Late));
-        assert_eq!(progress.handled(2), 2);
-        assert_eq!(progress.word(), Some(Word::Soon));
-        assert_eq!(progress.acknowledge(), Some(2));
-        assert_eq!(progress.word(), Some(Word::Late));
-        assert_eq!(progress.acknowledge(), Some(3));
-        // Given up on: its end changes nothing any more.
-        assert_eq!(progress.handled(3), 3);
-        assert_eq!(progress.word(), None);
+    fn p1_what_was_handled_is_acknowledged_when_it_is_stored() {
+        let mut progress = Progress::new(None);
+        assert_eq!(progress.stored(0), None, "its first rows");
+        (1..=3).for_each(|index| progress.arrived(index));
+        assert!(!progress.is_due());
+        progress.handled(2);
+        assert_eq!(progress.storable(), Some(2));
+        assert!(progress.is_due());
+        assert_eq!(progress.take_due(), None);
+        assert!(!progress.is_due());
+        assert_eq!(progress.waits_behind(), Some(0));
+        assert_eq!(progress.stored(3), None, "not handled");
+        assert_eq!(progress.stored(2), Some(2));
+        assert_eq!(progress.stored(2), None, "said already");
+        assert!(progress.waits_for_answers());
+        progress.handled(3);
+        assert!(!progress.waits_for_answers());
+        // By the last save of a generation, which is not asked for here.
+        assert_eq!(progress.stored(3), Some(3));
+        assert!(!progress.is_due());
+        progress.renew();
+        assert!(!progress.is_due());
+        assert_eq!(progress.waits_behind(), None);
+    }
+
+    #[test]
+    fn of_what_was_given_up_on_nothing_is_stored_before_it_is_over() {
+        let mut progress = Progress::new(None);
+        (1..=4).for_each(|index| progress.arrived(index));
+        assert_eq!(progress.give_up(), 4);
+        assert_eq!(progress.waits_behind(), None);
+        progress.handled(2);
+        assert!(!progress.is_due() && progress.storable().is_none());
+        progress.arrived(5);
+        progress.handled(4);
+        assert_eq!(progress.storable(), Some(4));
+        assert!(progress.is_due());
+        progress.take_due();
+        assert_eq!(progress.stored(4), None);
+        progress.handled(5);
+        assert!(progress.is_due());
+        progress.take_due();
+        assert!(!progress.is_due());
+        progress.renew();
+        assert!(progress.is_due(), "its save was lost with its generation");
+        progress.take_due();
+        assert_eq!(progress.stored(5), Some(5));
     }
 
     #[test]
     fn a_connection_goes_on_behind_its_last_message_and_around_the_largest_index() {
-        let mut progress = Progress::when_handled(Some(u16::MAX - 1));
+        let mut progress = Progress::new(Some(u16::MAX - 1));
         assert_eq!(progress.last(), u16::MAX - 1);
         for index in [u16::MAX, 0, 1] {
             progress.arrived(index);
         }
-        assert_eq!(progress.handled(3), 1);
-        assert_eq!(progress.acknowledge(), Some(1));
-        assert_eq!(progress.word(), None);
+        progress.handled(3);
+        assert_eq!(progress.storable(), Some(1));
+        progress.take_due();
+        assert_eq!(progress.stored(1), Some(1));
+        assert_eq!(progress.waits_behind(), None);
     }
 
     #[test]
-    fn without_a_word_on_handling_arriving_counts() {
-        let mut progress = Progress::when_arrived();
-        progress.arrived(1);
-        assert_eq!(progress.word(), Some(Word::Soon));
-        assert_eq!(progress.acknowledge(), Some(1));
+    fn the_last_word_is_said_again_to_a_socket_that_comes_back() {
+        let mut progress = Progress::new(None);
+        progress.repeat();
+        assert!(!progress.is_due(), "nothing was said");
+        progress.arrived(7);
+        progress.handled(1);
+        progress.take_due();
+        progress.stored(7);
+        progress.repeat();
+        assert!(progress.is_due());
+        assert_eq!(progress.take_due(), Some(7));
+        assert!(!progress.is_due());
     }
 }

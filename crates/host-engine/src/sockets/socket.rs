@@ -7,18 +7,16 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
-use greenroom_core::{
-    ActorContext, ActorHandle, ConnHandle, ConnTransport, HeldSocket, HibernationId,
-};
+use greenroom_core::{ActorContext, ConnHandle, ConnTransport, HeldSocket, HibernationId};
 use greenroom_error::{Error, code};
-use greenroom_gateway::connect::Resumed;
-use greenroom_gateway::websocket::{Farewell, Outbox};
+use greenroom_gateway::connect;
+use greenroom_gateway::websocket::{Farewell, MessageLog, Outbox};
 use greenroom_wire::ActorId;
 use parking_lot::Mutex;
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use super::progress::{Progress, Word};
+use super::progress::Progress;
 use crate::envoy::ToGateway;
 
 /// A socket that the engine opens.
@@ -31,8 +29,23 @@ pub(crate) struct NewSocket {
     pub(crate) is_hibernatable: bool,
     /// `None` for one that another process held, until the engine hands it over.
     pub(crate) way: Option<ToGateway>,
-    pub(crate) progress: Progress,
+    /// What there is of a connection that began in another process.
     pub(crate) resumed: Option<Resumed>,
+}
+
+/// A connection that another process held, as far as serving its socket goes.
+#[derive(Clone)]
+pub(crate) struct Resumed {
+    pub(crate) conn_id: String,
+    /// The last message that was handled there.
+    pub(crate) last_message: u16,
+    pub(crate) kind: ResumedKind,
+}
+
+#[derive(Clone)]
+pub(crate) enum ResumedKind {
+    Connection(connect::Resumed),
+    Raw,
 }
 
 /// A socket as the engine wants it named when its actor wakes.
@@ -80,7 +93,12 @@ pub(crate) struct EngineSocket {
     reachable: CancellationToken,
     incoming: mpsc::Sender<Incoming>,
     progress: Mutex<Progress>,
-    progressed: Notify,
+    /// Something may be due.
+    news: Notify,
+    /// Something may be late, or is no more.
+    arrival: Notify,
+    /// Whether the session waits for answers.
+    waits: watch::Sender<bool>,
     resumed: Option<Resumed>,
     connection: Mutex<Connection>,
     /// The newest generation that began with this connection.
@@ -128,8 +146,10 @@ impl EngineSocket {
             reachable: latch(new.way.is_some()),
             way: Mutex::new(new.way),
             incoming,
-            progress: Mutex::new(new.progress),
-            progressed: Notify::new(),
+            progress: Mutex::new(Progress::new(new.resumed.as_ref().map(|r| r.last_message))),
+            news: Notify::new(),
+            arrival: Notify::new(),
+            waits: watch::Sender::new(false),
             resumed: new.resumed,
             connection: Mutex::default(),
             began: AtomicU32::new(0),
@@ -145,6 +165,10 @@ impl EngineSocket {
         self.resumed.clone()
     }
 
+    pub(super) fn is_hibernatable(&self) -> bool {
+        self.is_hibernatable
+    }
+
     pub(super) fn reachable(&self) -> &CancellationToken {
         &self.reachable
     }
@@ -157,40 +181,73 @@ impl EngineSocket {
         &self.parted
     }
 
-    /// Resolves when there is something to acknowledge, or nothing any more.
-    pub(super) async fn progressed(&self) {
-        self.progressed.notified().await;
+    /// Resolves when something may have become due.
+    pub(super) async fn news(&self) {
+        self.news.notified().await;
     }
 
-    /// What the engine waits to hear.
-    pub(super) fn word(&self) -> Option<Word> {
-        self.is_hibernatable.then(|| self.progress.lock().word())?
+    /// Resolves when something may be late, or is no more.
+    pub(super) async fn arrival(&self) {
+        self.arrival.notified().await;
     }
 
-    /// Tells the engine what it may forget.
-    pub(super) fn acknowledge(&self) {
-        if !self.is_hibernatable {
-            return;
+    pub(super) fn is_due(&self) -> bool {
+        self.is_hibernatable && self.progress.lock().is_due()
+    }
+
+    /// What is due is taken care of; what the engine has to hear once more is said.
+    pub(super) fn take_due(&self) {
+        let again = self.progress.lock().take_due();
+        self.acknowledge(again);
+    }
+
+    /// The connection gets to know how far its messages have come.
+    pub(super) fn tell_handled(&self, conn: &ConnHandle) {
+        if let Some(index) = self.progress.lock().storable() {
+            conn.message_handled(index);
         }
-        let index = self.progress.lock().acknowledge();
+    }
+
+    pub(super) fn waits_behind(&self) -> Option<u16> {
+        let progress = self.progress.lock();
+        self.is_hibernatable.then(|| progress.waits_behind())?
+    }
+
+    pub(super) fn waits_for_answers(&self) -> bool {
+        self.progress.lock().waits_for_answers()
+    }
+
+    /// It is stored that everything up to this message was handled.
+    pub(super) fn stored(&self, index: u16) {
+        let new = self.progress.lock().stored(index);
+        self.acknowledge(new);
+        self.arrival.notify_one();
+    }
+
+    /// Acknowledges what arrived, whatever becomes of it.
+    pub(super) fn give_up(&self) {
+        let index = self.progress.lock().give_up();
+        self.acknowledge(Some(index));
+    }
+
+    fn acknowledge(&self, index: Option<u16>) {
         if let (Some(index), Some(way)) = (index, &*self.way.lock()) {
             way.acknowledge(index);
         }
     }
 
-    /// So many messages of the session were handled, and the connection's rows are to
-    /// say so with the next save.
-    pub(super) fn handled(&self, messages: u64, actor: Option<&ActorHandle>) {
-        let index = self.progress.lock().handled(messages);
+    /// Resolves when the session has seen all answers to what it handed over.
+    pub(super) async fn settled(&self) {
+        let mut waits = self.waits.subscribe();
+        // The sender lives as long as this.
+        let _ = waits.wait_for(|waits| !waits).await;
+    }
+
+    /// The connection's id, once there is one.
+    pub(super) fn conn_id(&self) -> Option<String> {
         let connection = self.connection.lock();
-        if let Some((conn, _)) = connection.live.as_ref().filter(|_| self.is_hibernatable) {
-            conn.handled(index);
-            if let Some(actor) = actor {
-                actor.ctx().queue_hibernation_update(conn.id());
-            }
-        }
-        drop(connection);
-        self.progressed.notify_one();
+        let (conn, _) = connection.live.as_ref()?;
+        Some(conn.id().to_owned())
     }
 
     pub(super) fn headers(&self) -> &HashMap<String, String> {
@@ -219,7 +276,7 @@ impl EngineSocket {
         let taken = self.incoming.try_send(incoming).is_ok();
         if let Some(index) = index.filter(|_| taken) {
             self.progress.lock().arrived(index);
-            self.progressed.notify_one();
+            self.arrival.notify_one();
         }
         if !taken && is_close {
             self.gone.cancel();
@@ -245,6 +302,8 @@ impl EngineSocket {
     pub(super) fn set_way(&self, way: ToGateway) {
         *self.way.lock() = Some(way);
         self.reachable.cancel();
+        self.progress.lock().repeat();
+        self.news.notify_one();
     }
 
     /// This process is done with the socket once what it said has left; the client
@@ -331,6 +390,9 @@ impl EngineSocket {
         match ctx.conn(conn.id()) {
             // From here on its subscriptions are what the client knows.
             Some(restored) => {
+                self.progress.lock().renew();
+                self.tell_handled(&restored);
+                self.news.notify_one();
                 *conn = restored;
                 connection.generation = ctx.generation();
                 drop(connection);
@@ -371,5 +433,20 @@ impl EngineSocket {
             Some(Lasting::Ends) => self.outbox.close_with(&Error::new(&code::ACTOR_STOPPED)),
             _ => self.outbox.close(Farewell::new(1000, "")),
         }
+    }
+}
+
+impl MessageLog for EngineSocket {
+    fn handled(&self, messages: u64) {
+        self.progress.lock().handled(messages);
+        // Seen by the last save of the generation, which nobody asks for here.
+        if let Some((conn, _)) = self.connection.lock().live.as_ref() {
+            self.tell_handled(conn);
+        }
+        self.news.notify_one();
+    }
+
+    fn waits_for_answers(&self, waits: bool) {
+        self.waits.send_replace(waits);
     }
 }

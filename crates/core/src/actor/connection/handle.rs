@@ -12,6 +12,7 @@ use parking_lot::{Mutex, RwLock};
 use serde_json::json;
 
 use super::fan_out::FanOut;
+use super::progress::MessageProgress;
 use crate::host::HibernationId;
 
 /// Close code of a connection that ended as intended.
@@ -70,11 +71,23 @@ pub trait ConnTransport: Send + Sync + 'static {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HibernationMetadata {
     pub id: HibernationId,
+    /// The last message of the client's that was handled, and all before it.
     pub server_message_index: u16,
+    /// [`GIVEN_UP`](Self::GIVEN_UP), or nothing that is read.
     pub client_message_index: u16,
     pub request_path: String,
     /// Names in lower case.
     pub request_headers: Vec<(String, String)>,
+}
+
+impl HibernationMetadata {
+    /// Says that of later messages some were let go of, whatever became of them: no
+    /// other process can go on with the connection.
+    pub const GIVEN_UP: u16 = u16::MAX;
+
+    pub fn is_given_up(&self) -> bool {
+        self.client_message_index == Self::GIVEN_UP
+    }
 }
 
 /// A cheap handle to one connection. It stays readable after the connection is
@@ -87,6 +100,7 @@ struct ConnInner {
     params: Bytes,
     hibernatable: bool,
     hibernation: Mutex<Option<HibernationMetadata>>,
+    progress: Mutex<MessageProgress>,
     state: Mutex<Bytes>,
     subscriptions: RwLock<BTreeSet<String>>,
     transport: RwLock<Option<Arc<dyn ConnTransport>>>,
@@ -99,6 +113,7 @@ impl ConnHandle {
             params,
             hibernatable: hibernation.is_some(),
             hibernation: Mutex::new(hibernation),
+            progress: Mutex::default(),
             state: Mutex::new(Bytes::new()),
             subscriptions: RwLock::new(BTreeSet::new()),
             transport: RwLock::new(None),
@@ -122,13 +137,44 @@ impl ConnHandle {
     pub fn hibernation(&self) -> Option<HibernationMetadata> {
         self.0.hibernation.lock().clone()
     }
-    /// Everything up to this message of the client's was handled. Stored when the
-    /// connection's rows are.
-    pub fn handled(&self, message_index: u16) {
+    /// Everything up to this message of the client's was handled. Saves say so once
+    /// [`ActorContext::save_messages_handled`] has allowed for it, and the last one of a
+    /// generation in any case.
+    ///
+    /// [`ActorContext::save_messages_handled`]: crate::ActorContext::save_messages_handled
+    pub fn message_handled(&self, message_index: u16) {
+        self.0.progress.lock().handled(message_index);
+    }
+
+    /// Of messages that were not handled some were let go of. What is stored says so
+    /// until everything up to a later one was handled.
+    pub fn messages_given_up(&self) {
         if let Some(meta) = &mut *self.0.hibernation.lock() {
-            meta.server_message_index = message_index;
+            meta.client_message_index = HibernationMetadata::GIVEN_UP;
         }
     }
+
+    /// Saves from this request on may say what was handled last. False if nothing
+    /// is new.
+    pub(super) fn count_handled_from(&self, revision: u64) -> bool {
+        self.0.progress.lock().count_from(revision)
+    }
+
+    /// Whether a later save has to say more of it than those that were made up.
+    pub(crate) fn has_more_handled(&self) -> bool {
+        self.0.progress.lock().has_more()
+    }
+
+    /// What a save of this revision stores of the connection.
+    pub(crate) fn hibernation_at(&self, revision: u64) -> Option<HibernationMetadata> {
+        let mut meta = self.0.hibernation.lock();
+        if let (Some(meta), Some(index)) = (&mut *meta, self.0.progress.lock().at(revision)) {
+            meta.server_message_index = index;
+            meta.client_message_index = 0;
+        }
+        meta.clone()
+    }
+
     pub fn is_subscribed(&self, event: &str) -> bool {
         self.0.subscriptions.read().contains(event)
     }

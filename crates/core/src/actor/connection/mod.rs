@@ -27,6 +27,7 @@ use crate::reply::reply;
 
 mod fan_out;
 mod handle;
+mod progress;
 mod room;
 
 pub use fan_out::{FanOut, Turn};
@@ -252,6 +253,27 @@ impl ActorContext {
 
     pub(crate) fn send_to_subscribers(&self, event: &OutboundEvent) {
         self.0.conns.send_to_subscribers(event);
+    }
+
+    /// What was handled of the connection's messages, and answered, is stored with the
+    /// next save.
+    pub fn save_messages_handled(&self, conn: &ConnHandle) {
+        // What was requested until now may be with the adapter already (G1).
+        let next = self.with_book(|book| book.requested_revision()) + 1;
+        if conn.count_handled_from(next) {
+            self.0.conns.queue_update(conn.id());
+            self.request_save_of_rows();
+        }
+    }
+
+    /// The same for everything that was handled, in a save that is asked for now.
+    pub(crate) fn settle_messages_handled(&self) {
+        let revision = self.with_book(|book| book.bring());
+        for conn in self.conns() {
+            if conn.is_hibernatable() && conn.count_handled_from(revision) {
+                self.0.conns.queue_update(conn.id());
+            }
+        }
     }
 
     /// Marks the connection's rows as due and asks for an ordinary save.

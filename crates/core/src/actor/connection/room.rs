@@ -126,7 +126,7 @@ impl ConnectionRoom {
         }
     }
 
-    pub(super) fn queue_update(&self, id: &str) {
+    pub(crate) fn queue_update(&self, id: &str) {
         self.pending.lock().updated.insert(id.to_owned());
     }
 

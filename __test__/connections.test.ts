@@ -1,7 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { event, greenroom, served } from "./fixtures/greenroom";
+import { unlessOnEngine } from "./fixtures/host";
 
 const { actor, UserError } = greenroom;
+
+const endless = unlessOnEngine("to a key that is none, a connection by way of an engine is tried again without end");
+const held = unlessOnEngine("an engine holds the sockets of a process that leaves, for the next one");
 
 const room = actor({
   state: { woken: 0 },
@@ -116,7 +120,7 @@ describe("a connection", () => {
     }
   });
 
-  test("to nobody ends with actor/not_found", async () => {
+  test("to nobody ends with actor/not_found", endless, async () => {
     const { clients } = await ways();
     for (const [way, client] of clients) {
       const conn = client.room.get(`${way} nowhere`).connect();
@@ -173,7 +177,7 @@ describe("a connection", () => {
     }
   });
 
-  test("of a host that shuts down is lost, and says so", async () => {
+  test("of a host that shuts down is lost, and says so", held, async () => {
     const { registry, clients } = await ways();
     const conns = clients.map(([way, client]) => client.room.getOrCreate(way).connect());
     await Promise.all(conns.map((conn) => conn.ready));

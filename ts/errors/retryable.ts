@@ -18,7 +18,12 @@ export const REFUSED: readonly string[] = [
 ];
 
 /** Refusals that a key outlives: the next attempt finds or makes a new actor. */
-export const REFUSED_FOR_KEY: readonly string[] = ["actor/destroying", "actor/destroyed_while_waiting_for_ready"];
+export const REFUSED_FOR_KEY: readonly string[] = [
+  "actor/destroying",
+  "actor/destroyed_while_waiting_for_ready",
+  // What an engine says to who came second in a race for a new key.
+  "actor/destroyed_during_creation",
+];
 
 const RETRYABLE: ReadonlySet<string> = new Set([
   ...REFUSED,

@@ -125,6 +125,7 @@ codes! {
     ACTOR_KEY_TOO_LARGE = row("actor", "key_too_large", "Key label too large (max {max_size} bytes): {key_preview}").public(400, 400);
     ACTOR_INPUT_TOO_LARGE = row("actor", "input_too_large", "Input too large (max {max_size}).").public(400, 400);
     ACTOR_KV_KEY_NOT_FOUND = row("actor", "kv_key_not_found", "The KV key does not exist for this actor.").public(400, 400);
+    ACTOR_DESTROYED_DURING_CREATION = row("actor", "destroyed_during_creation", "Actor was destroyed during creation.").public(400, 400).retry();
     ACTOR_DESTROYED_WHILE_WAITING = row("actor", "destroyed_while_waiting_for_ready", "Actor was destroyed while waiting for ready state.").public(400, 400).retry();
 
     // Connections.

@@ -147,3 +147,24 @@ test("who waits for an answer that takes long hears of it when the process is ki
   );
   assert.equal(await second.leave(), 0);
 });
+
+test("a process that is resumed after its connections have moved says nothing to their clients", async (t) => {
+  const { first, second, handle, connection, counts, isTheSame } = await connected(t, "frozen");
+  first.freeze();
+  assert.equal(await persist("the actor is elsewhere", () => handle.where()), second.pid);
+  assert.equal(await connection.add(1), 3);
+  first.thaw();
+  for (let count = 4; count < 24; count++) assert.equal(await connection.add(1), count);
+  await eventually("all was told", () => counts.includes(23));
+  assert.deepEqual(
+    counts,
+    Array.from({ length: 23 }, (_, at) => at + 1),
+  );
+  isTheSame();
+  // It is one of the pool again, and takes the actor over with its connection.
+  assert.equal(await second.leave(), 0);
+  assert.equal(await persist("it is back", () => connection.where()), first.pid);
+  assert.equal(await connection.add(1), 24);
+  isTheSame();
+  assert.equal(await first.leave(), 0);
+});

@@ -26,11 +26,11 @@ async function rawSocket(t, handle) {
   socket.addEventListener("close", ({ code, reason }) => closed.push(`${code} ${reason}`));
   await eventually("the socket is open", () => socket.readyState === 1);
   const ask = async (text) => {
-    const before = heard.length;
+    const answer = () => heard.findLast((said) => said.endsWith(` ${text}`));
     socket.send(text);
-    await eventually(`an answer to ${text}`, () => heard.length > before || closed.length > 0);
+    await eventually(`an answer to ${text}`, () => answer() ?? closed.length > 0);
     assert.deepEqual(closed, []);
-    return heard.at(-1);
+    return answer();
   };
   return { ask, heard, closed };
 }

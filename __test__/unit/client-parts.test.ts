@@ -92,6 +92,17 @@ describe("a client that loads its parts", () => {
     },
   );
 
+  test("ends a connection whose signal has fired already, and has nothing to wait for then", async () => {
+    const host = new FakeHost();
+    const client = createPageClient<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;
+    const connection = client.x.get("k").connect(undefined, { signal: AbortSignal.abort() });
+    await expect(connection.ready).rejects.toMatchObject({ code: "connection_disposed" });
+    // What a listener of a signal throws would end the process, and this run.
+    await new Promise((resolve) => setImmediate(resolve));
+    await client.dispose();
+    expect(host.requests).toEqual([]);
+  });
+
   test("says what is wrong with an input, and not that its code was lost", async () => {
     const host = new FakeHost();
     const client = createPageClient<any>("http://127.0.0.1:6420", { fetch: host.fetch }) as any;

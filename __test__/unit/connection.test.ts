@@ -12,10 +12,11 @@ interface Options {
   signal?: AbortSignal;
   line?: () => Promise<typeof openLine>;
   open?: (over: AbortSignal) => Promise<FakeSocket>;
+  onEnd?: () => void;
 }
 
 /** A connection and the sockets it opens, newest last. */
-function connect({ signal, line = async () => openLine, open = async () => new FakeSocket() }: Options = {}) {
+function connect({ signal, line = async () => openLine, open = async () => new FakeSocket(), onEnd }: Options = {}) {
   const sockets: FakeSocket[] = [];
   const errors: ActorError[] = [];
   const statuses: string[] = [];
@@ -28,6 +29,7 @@ function connect({ signal, line = async () => openLine, open = async () => new F
       return { format, socket };
     },
     signal,
+    ...(onEnd && { onEnd }),
   });
   made.onError((error: ActorError) => void errors.push(error));
   made.onStatusChange((status: string) => void statuses.push(status));
@@ -280,9 +282,12 @@ describe("a connection", () => {
     socket().end();
     controller.abort();
     await expect(connection.ready).rejects.toMatchObject({ code: "connection_disposed" });
-    const never = connect({ signal: AbortSignal.abort() });
+    const onEnd = vi.fn();
+    const never = connect({ signal: AbortSignal.abort(), onEnd });
     await settle();
     expect(never.sockets).toEqual([]);
+    // It never was anybody's: who asked for it had no connection yet.
+    expect(onEnd).not.toHaveBeenCalled();
     expect(connection.status()).toBe("idle");
   });
 
@@ -305,6 +310,33 @@ describe("a connection", () => {
     expect(sockets.length).toBe(2);
     void connection.dispose();
     socket().end();
+  });
+
+  it.each([
+    ["its code", true],
+    ["its socket", false],
+  ])("lets a thousand calls wait for %s, and refuses more at once", async (_what, isCode) => {
+    const { connection } = connect(isCode ? { line: () => new Promise(() => {}) } : {});
+    await settle();
+    const leave = new AbortController();
+    const settled: unknown[] = [];
+    const call = (signal?: AbortSignal) =>
+      connection.action("a", [], signal).catch((error) => void settled.push(error.code ?? error));
+    void call(leave.signal);
+    for (let at = 1; at < 1_000; at++) void call();
+    await settle();
+    expect(settled).toEqual([]);
+    await call();
+    expect(settled).toEqual(["too_many_calls"]);
+    leave.abort("left");
+    await settle();
+    void call();
+    await settle();
+    expect(settled).toEqual(["too_many_calls", "left"]);
+    const disposing = connection.dispose();
+    await vi.advanceTimersByTimeAsync(10_000);
+    await disposing;
+    expect(settled.slice(2)).toEqual(Array(1_000).fill("connection_disposed"));
   });
 
   it("keeps what is asked of it until its code is here, in order", async () => {

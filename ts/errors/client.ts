@@ -15,6 +15,16 @@ export function connectionDisposed(cause?: unknown): ActorError {
   return clientError("connection_disposed", "The connection was disposed of.", undefined, { cause });
 }
 
+/** Calls of one connection that may wait for its socket. */
+const WAITING_MAX = 1_000;
+
+/** Throws if as many calls as may wait for a socket do so already. */
+export function checkWaiting(waiting: number): void {
+  if (waiting < WAITING_MAX) return;
+  const limit = WAITING_MAX;
+  throw clientError("too_many_calls", `More than ${limit} calls wait for the connection to open.`, { limit });
+}
+
 /** The request never reached the host, or its answer never came back. */
 export function networkError(endpoint: string, cause: unknown): ActorError {
   // `fetch` hides the reason (ECONNREFUSED and the like) in its cause.

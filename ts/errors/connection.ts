@@ -9,10 +9,6 @@ export function connectionLost(code: number, reason: string, cause: unknown): Ac
   return clientError("connection_lost", message, { code, reason }, { cause });
 }
 
-export function tooManyCalls(limit: number): ActorError {
-  return clientError("too_many_calls", `More than ${limit} calls wait for the connection to open.`, { limit });
-}
-
 /** A message that is not of the protocol. */
 export function invalidMessage(cause: unknown): ActorError {
   const reason = messageOf(cause);

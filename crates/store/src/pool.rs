@@ -70,10 +70,10 @@ impl Pool {
     /// Returns a file after use, as the most recently used one. A limit that
     /// yielded to files in use is kept again from here on.
     pub(crate) fn give_back(&self, slot: &Arc<Slot>, file: Box<OpenFile>) {
+        // The others only: this one is in use, and would be opened again.
+        let mut state = self.close_beyond(self.max_open, self.state.lock());
         let slot = Arc::clone(slot);
-        let mut state = self.state.lock();
         state.idle.push(Idle { slot, file });
-        drop(self.close_beyond(self.max_open, state));
     }
 
     /// Counts a file that is about to be opened, after making room for it.

@@ -5,10 +5,7 @@
  * it ran; a call that still waits is sent once there is a socket again. Both
  * keep their order.
  */
-import { tooManyCalls } from "../../errors/connection";
-
-/** Calls that may wait for a socket. */
-const WAITING_MAX = 1_000;
+import { checkWaiting } from "../../errors/client";
 
 export interface Call {
   readonly name: string;
@@ -30,7 +27,7 @@ export function newCalls() {
     make: (name: string, args: readonly unknown[], signal: AbortSignal | undefined, changed: () => void) =>
       new Promise<unknown>((resolve, reject) => {
         if (signal?.aborted) return reject(signal.reason);
-        if (waiting.size >= WAITING_MAX) return reject(tooManyCalls(WAITING_MAX));
+        checkWaiting(waiting.size);
         const id = nextId++;
         const settle = (outcome: Outcome) => {
           waiting.delete(id);

@@ -6,7 +6,7 @@
  * would for a socket.
  */
 import { pause, unlessAborted } from "../../common/abort";
-import { connectionDisposed } from "../../errors/client";
+import { checkWaiting, connectionDisposed } from "../../errors/client";
 import type { MessageFormat } from "../../wire/format";
 import type { ClientSocket } from "../socket";
 import { Backoff } from "./backoff";
@@ -29,7 +29,7 @@ export interface ConnectionParts {
   readonly send?: unknown;
   /** Ends the connection when it fires. */
   readonly signal?: AbortSignal | undefined;
-  /** The connection is over for good. */
+  /** The connection is over for good; not told of one that was so from the first. */
   onEnd?(): void;
 }
 
@@ -48,11 +48,14 @@ export function connection(parts: ConnectionParts) {
   const { over, own, ready } = life;
   const events = newListeners((event, subscribe) => line?.subscribe(event, subscribe));
   let line: Line | undefined;
+  /** Calls that wait for the line itself. */
+  let early = 0;
 
   const onAbort = () => life.end(connectionDisposed(signal?.reason));
-  if (onEnd) over.addEventListener("abort", onEnd);
   signal?.addEventListener("abort", onAbort, { signal: over });
   if (signal?.aborted) onAbort();
+  // After that: whoever asked for it does not have the connection yet.
+  if (onEnd) over.addEventListener("abort", onEnd);
   const started = unlessAborted(start(parts, life, events), over);
   started.then(
     (made) => {
@@ -66,9 +69,15 @@ export function connection(parts: ConnectionParts) {
     async action({ name, args = [], signal }: Call): Promise<unknown> {
       over.throwIfAborted();
       if (line) return line.action(name, args, signal);
-      // All of them by the one promise: in their order, and before any later call.
-      const made = started.then((line) => line.action(name, args, signal));
-      return unlessAborted(made, signal);
+      checkWaiting(early);
+      early++;
+      try {
+        // All of them by the one promise: in their order, and before any later call.
+        const made = started.then((line) => line.action(name, args, signal));
+        return await unlessAborted(made, signal);
+      } finally {
+        early--;
+      }
     },
     send,
     on: (event: string, listener: Listener) => events.add(event, listener),

@@ -22,6 +22,13 @@ pub async fn respond(script: &Script, request: Request) -> Result<Response> {
             headers: vec![("content-length".into(), "70000".into())],
             ..text(200, "cut off")
         }),
+        "/decoded" => Ok(Response {
+            headers: vec![
+                ("content-length".into(), "22".into()),
+                ("content-encoding".into(), "gzip".into()),
+            ],
+            ..text(200, "ok")
+        }),
         "/long" => Ok(Response {
             headers: vec![("content-length".into(), "3".into())],
             ..text(200, "inflated")

@@ -153,6 +153,11 @@ async fn errors_of_user_code_are_mapped_and_its_own_statuses_kept() {
         short.error(),
         (500, "protocol.invalid_http_response".to_owned())
     );
+    let decoded = client.get(&format!("{base}/decoded")).await;
+    assert_eq!(
+        (decoded.status, decoded.header("content-length")),
+        (200, Some("2"))
+    );
     let inflated = client.get(&format!("{base}/long")).await;
     assert_eq!(inflated.header("content-length"), Some("8"));
     assert_eq!(inflated.body, "inflated");

@@ -306,10 +306,22 @@ describe("a connection", () => {
     const { connection, sockets, socket } = connect();
     await settle();
     socket().onerror?.({});
+    await vi.advanceTimersByTimeAsync(100);
     await pause();
     expect(sockets.length).toBe(2);
     void connection.dispose();
     socket().end();
+  });
+
+  it("takes the reason of a close that follows an error", async () => {
+    const { connection, socket, errors } = connect();
+    await settle();
+    socket().readyState = 2;
+    socket().onerror?.({});
+    await settle();
+    socket().end(1011, "actor.not_found#ray");
+    await expect(connection.ready).rejects.toMatchObject({ code: "not_found", rayId: "ray" });
+    expect(errors.map(({ code }) => code)).toEqual(["not_found"]);
   });
 
   it.each([

@@ -143,7 +143,8 @@ export class NodeSocket extends EventedSocket implements ClientSocket {
 
   #fail(message: string, error: unknown = new Error(message)): void {
     if (this.state === 3) return;
-    this.failed(message, error);
+    // A server that has said why it closes need not wait for our answer.
+    if (this.#closing === undefined) this.failed(message, error);
     this.#ended();
   }
 

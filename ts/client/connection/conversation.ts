@@ -26,6 +26,9 @@ export interface Loss {
   readonly error: ActorError;
 }
 
+/** Time for a close, which has a reason, to follow an error, which has none. */
+const CLOSE_FOLLOWS_MS = 100;
+
 export type Conversation = ReturnType<typeof converse>;
 
 /** Listens to a socket that is about to open; `onLost` hears of its end. */
@@ -68,7 +71,9 @@ export function converse({ socket, format }: Opening, parties: Parties, onLost: 
         return refused(message);
     }
   };
+  let failing: ReturnType<typeof setTimeout> | undefined;
   const lost = (code: number, reason: string): void => {
+    clearTimeout(failing);
     silence(socket);
     const told = rejection ?? reasonError(reason);
     const loss = { since, told, error: connectionLost(code, reason, told) };
@@ -89,7 +94,9 @@ export function converse({ socket, format }: Opening, parties: Parties, onLost: 
     hear(message);
   };
   // Some platforms report a refused handshake as an error and never close.
-  socket.onerror = () => socket.readyState !== 1 && lost(1006, "");
+  socket.onerror = () => {
+    if (socket.readyState !== 1) failing ??= setTimeout(lost, CLOSE_FOLLOWS_MS, 1006, "");
+  };
   socket.onclose = ({ code, reason }) => lost(code, reason);
   return { subscribe, flush, end: () => sayGoodbye(socket) };
 }

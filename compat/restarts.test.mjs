@@ -100,7 +100,8 @@ test("200 clients come back to a server that was killed, and no acknowledged cal
   await Promise.all(conns.map((conn) => status(conn, "connected")));
   const count = await conns[0].get();
   assert.ok(count >= highest, `${count} of at least ${highest} are there`);
-  assert.ok(count <= 200, `${count} were counted`);
+  // What the last save did not name is done again by the next server: docs/hosts.md.
+  assert.ok(count <= (onEngine ? 400 : 200), `${count} were counted`);
 
   const newIds = await Promise.all(conns.map((conn) => conn.id()));
   if (!onEngine) assert.ok(newIds.every((id) => !ids.includes(id)));

@@ -7,20 +7,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 use greenroom_core::{ActorFactory, Clock, RegistryDispatcher};
 use greenroom_error::Result;
-use greenroom_gateway::Gateway;
-use greenroom_store::Store;
 use greenroom_wire::{ActorId, ActorKey};
-use tokio::runtime;
 use tokio::sync::watch;
-use tokio_util::task::TaskTracker;
 
 use crate::api::{EngineApi, NewActor};
 use crate::envoy::{self, Session};
-use crate::generations::Generations;
 use crate::options::EngineOptions;
 use crate::shared::{Shared, Stage};
-use crate::sockets::Sockets;
-use crate::transfer::Imports;
 
 /// One envoy of an engine: the actors that the engine places in this process.
 ///
@@ -68,28 +61,7 @@ impl EngineHost {
             api.ensure_pool(&options.pool_name).await?;
         }
         let names = factories.keys().cloned().collect();
-        let registry =
-            RegistryDispatcher::new(factories, options.clock.clone(), options.region.clone());
-        let shared = Arc::new_cyclic(|me| Shared {
-            me: me.clone(),
-            api,
-            registry,
-            store: Store::new(options.store.clone()),
-            gateway: Gateway {
-                clock: options.clock.clone(),
-                deployed: options.deployed,
-                inspector_in_runtime: options.inspector_in_runtime,
-            },
-            generations: Generations::default(),
-            imports: Imports::default(),
-            sockets: Arc::new(Sockets::default()),
-            backlog: Arc::default(),
-            link_up: watch::Sender::new(false),
-            stage: watch::Sender::new(Stage::Open),
-            tasks: TaskTracker::new(),
-            runtime: runtime::Handle::current(),
-            options,
-        });
+        let shared = Shared::new(api, options, factories);
         let session = envoy::join(&shared, names).await?;
         tracing::info!(endpoint = %shared.options.endpoint, pool = %shared.options.pool_name, envoy = session.key(), "joined the engine");
         Ok(Self(Arc::new(Owner {

@@ -17,6 +17,8 @@ mod leave;
 mod net;
 mod options;
 mod process;
+#[cfg(test)]
+mod rig;
 mod serverless;
 mod shared;
 mod sockets;

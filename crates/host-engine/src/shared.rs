@@ -3,9 +3,10 @@
 //! Owns nothing that runs by itself; the files beside this one add behaviour in
 //! `impl Shared` blocks, one subject each.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
-use greenroom_core::{Clock, RegistryDispatcher};
+use greenroom_core::{ActorFactory, Clock, RegistryDispatcher};
 use greenroom_error::{Error, Result, code};
 use greenroom_gateway::{Gateway, HostFigures};
 use greenroom_store::Store;
@@ -57,6 +58,36 @@ pub(crate) fn shut_down() -> Error {
 }
 
 impl Shared {
+    /// Of a host that has not joined yet. Has to be called inside a runtime.
+    pub(crate) fn new(
+        api: EngineApi,
+        options: EngineOptions,
+        factories: HashMap<String, Arc<ActorFactory>>,
+    ) -> Arc<Self> {
+        let registry =
+            RegistryDispatcher::new(factories, options.clock.clone(), options.region.clone());
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            api,
+            registry,
+            store: Store::new(options.store.clone()),
+            gateway: Gateway {
+                clock: options.clock.clone(),
+                deployed: options.deployed,
+                inspector_in_runtime: options.inspector_in_runtime,
+            },
+            generations: Generations::default(),
+            imports: Imports::default(),
+            sockets: Arc::new(Sockets::default()),
+            backlog: Arc::default(),
+            link_up: watch::Sender::new(false),
+            stage: watch::Sender::new(Stage::Open),
+            tasks: TaskTracker::new(),
+            runtime: runtime::Handle::current(),
+            options,
+        })
+    }
+
     pub(crate) fn clock(&self) -> &Clock {
         &self.options.clock
     }

@@ -69,8 +69,13 @@ impl Backlog {
         self.state.lock().bytes += bytes;
     }
 
+    #[cfg(test)]
+    pub(crate) fn bytes(&self) -> usize {
+        self.state.lock().bytes
+    }
+
     /// A session begins or ends, and takes what waited with it.
-    pub(super) fn connected(&self, is_connected: bool) {
+    pub(crate) fn connected(&self, is_connected: bool) {
         *self.state.lock() = State {
             bytes: 0,
             is_connected,

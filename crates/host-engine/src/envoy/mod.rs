@@ -33,6 +33,8 @@ pub(crate) use backlog::Backlog;
 use connector::Connector;
 pub(crate) use link::{Link, Session, StopDone};
 pub(crate) use pages::EnginePages;
+#[cfg(test)]
+pub(crate) use socket::Line;
 pub(crate) use socket::ToGateway;
 
 use crate::shared::Shared;

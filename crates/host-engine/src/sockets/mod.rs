@@ -32,10 +32,9 @@ use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::envoy::ToGateway;
 use crate::shared::Shared;
 pub(crate) use socket::{EngineSocket, Incoming, KnownSocket, NewSocket};
-use socket::{Resumed, ResumedKind};
+pub(crate) use socket::{Resumed, ResumedKind};
 
 /// How long a session waits for its actor to wake here again. The actor may live
 /// elsewhere by then, and nobody would tell.
@@ -138,19 +137,11 @@ impl Sockets {
         sockets.iter().filter_map(|socket| socket.known()).collect()
     }
 
-    /// Gives a held socket its way out in the new generation; `None` if it is not
-    /// held here.
-    pub(crate) fn resume(
-        &self,
-        actor_id: &ActorId,
-        id: HibernationId,
-        way: ToGateway,
-    ) -> Option<Arc<EngineSocket>> {
+    /// The session of a socket that is held here and can go on.
+    pub(crate) fn find(&self, actor_id: &ActorId, id: HibernationId) -> Option<Arc<EngineSocket>> {
         let maps = self.maps.lock();
-        let socket = maps.by_actor.get(actor_id)?.get(&id).cloned()?;
-        drop(maps);
-        socket.set_way(way);
-        Some(socket)
+        let socket = maps.by_actor.get(actor_id)?.get(&id)?;
+        (!socket.is_leaving()).then(|| Arc::clone(socket))
     }
 
     /// Forgets sessions that are no longer their clients': the actor lived elsewhere

@@ -46,7 +46,8 @@ async fn carry(
         () = socket.reachable().cancelled() => {}
         () = socket.parting().cancelled() => return,
     }
-    // The client closed first, so that it need not be told.
+    // Either side has closed: nothing that is said from here on has anybody to carry
+    // it, and a client that closed first need not be told.
     let mut closed_there = false;
     let mut parting = false;
     let clock = shared.clock();
@@ -84,6 +85,7 @@ async fn carry(
             }
         };
         match message {
+            Some(Ok(Message::Text(_) | Message::Binary(_))) if closed_there => {}
             Some(Ok(Message::Text(text))) => socket.send(&text.into(), false),
             Some(Ok(Message::Binary(data))) => socket.send(&data, true),
             // The engine keeps the client.

@@ -89,7 +89,7 @@ pub(crate) struct EngineSocket {
     outbox: Outbox,
     /// `None` until the engine hands over the socket of another process.
     way: Mutex<Option<ToGateway>>,
-    /// Fires when there is a way.
+    /// Fires when there is a way, or the client has left.
     reachable: CancellationToken,
     incoming: mpsc::Sender<Incoming>,
     progress: Mutex<Progress>,
@@ -258,7 +258,7 @@ impl EngineSocket {
         &self.path
     }
 
-    pub(super) fn outbox(&self) -> &Outbox {
+    pub(crate) fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 
@@ -277,6 +277,10 @@ impl EngineSocket {
         if let Some(index) = index.filter(|_| taken) {
             self.progress.lock().arrived(index);
             self.arrival.notify_one();
+        }
+        if is_close {
+            // Of one that was never handed over, too: the session ends with it.
+            self.reachable.cancel();
         }
         if !taken && is_close {
             self.gone.cancel();
@@ -299,11 +303,22 @@ impl EngineSocket {
         }
     }
 
-    pub(super) fn set_way(&self, way: ToGateway) {
+    /// The engine has handed the client over. False if this process is done with the
+    /// socket.
+    pub(crate) fn set_way(&self, way: ToGateway) -> bool {
+        if self.is_leaving() {
+            return false;
+        }
         *self.way.lock() = Some(way);
         self.reachable.cancel();
         self.progress.lock().repeat();
         self.news.notify_one();
+        true
+    }
+
+    /// Whether this process is done with the socket.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.gone.is_cancelled() || self.parting.is_cancelled()
     }
 
     /// This process is done with the socket once what it said has left; the client
@@ -314,7 +329,7 @@ impl EngineSocket {
     }
 
     /// This process is done with the socket; the client is not told.
-    pub(super) fn forget(&self) {
+    pub(crate) fn forget(&self) {
         self.gone.cancel();
     }
 

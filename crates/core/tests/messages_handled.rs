@@ -104,7 +104,7 @@ async fn messages_that_were_given_up_on_are_stored_as_such_until_later_ones_are_
     let ctx = handle.ctx();
     let conn = connected(ctx).await;
     let is_given_up = || conn.hibernation().expect("hibernatable").is_given_up();
-    conn.messages_given_up();
+    conn.messages_given_up(3);
     ctx.queue_hibernation_update(conn.id());
     saved(ctx).await;
     assert!(is_given_up());
@@ -113,4 +113,27 @@ async fn messages_that_were_given_up_on_are_stored_as_such_until_later_ones_are_
     saved(ctx).await;
     assert!(!is_given_up());
     assert_eq!(stored(&world), [0, 3]);
+}
+
+#[tokio::test]
+async fn a_save_that_names_less_than_was_given_up_on_leaves_the_mark() {
+    let mut world = World::new();
+    let handle = world.start().await.expect("start");
+    let ctx = handle.ctx();
+    let conn = connected(ctx).await;
+    let is_given_up = || conn.hibernation().expect("hibernatable").is_given_up();
+    // Handled and waiting for its save when a later one is given up on.
+    conn.message_handled(1);
+    ctx.save_messages_handled(&conn);
+    conn.messages_given_up(2);
+    ctx.queue_hibernation_update(conn.id());
+    saved(ctx).await;
+    assert_eq!(stored(&world), [1]);
+    assert!(is_given_up(), "of the second nobody would know");
+    conn.message_handled(2);
+    ctx.save_messages_handled(&conn);
+    saved(ctx).await;
+    assert!(!is_given_up());
+    conn.messages_given_up(2);
+    assert!(!is_given_up(), "it was named already");
 }

@@ -2,15 +2,15 @@
 //!
 //! Storing is asked for a moment after the answers have left this process, so that
 //! nothing counts as handled of which the client did not hear. The engine hears of
-//! it when it is stored. It closes a socket that it hears nothing of for 30 s, so
-//! that a message which takes long is given up on in time. The stored connection says
-//! so before: should the process end over it, the client is made to connect anew
-//! instead of waiting for an answer that nobody will give.
+//! it when it is stored. It closes a socket of which it has kept a message for 30 s,
+//! so that one which takes long is given up on in time, counted from its arrival. The
+//! stored connection says so before: should the process end over it, the client is
+//! made to connect anew instead of waiting for an answer that nobody will give.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_core::{ActorContext, ConnHandle, Instant, Lookup, RequestSaveOpts};
+use greenroom_core::{ActorContext, ConnHandle, Lookup, RequestSaveOpts};
 
 use super::EngineSocket;
 use crate::shared::Shared;
@@ -19,8 +19,10 @@ use crate::shared::Shared;
 pub(super) const SOON: Duration = Duration::from_millis(20);
 /// Time after which something is done about a message that is not acknowledged.
 const LATE: Duration = Duration::from_secs(10);
-/// Longest time for a save that is asked for then.
+/// Longest time for a save that is asked for then; there are two of them.
 const SAVE_TIME: Duration = Duration::from_secs(5);
+/// Time until one is looked at again about which nothing could be done.
+const AGAIN: Duration = Duration::from_secs(2);
 
 impl Shared {
     /// What was handled of the socket's messages is stored with the next save.
@@ -36,7 +38,10 @@ impl Shared {
 
     /// The socket's connection in the generation that lives.
     fn connection_of(&self, socket: &EngineSocket) -> Option<(ActorContext, ConnHandle)> {
-        let Lookup::Active(actor) = self.registry.lookup(&socket.actor_id) else {
+        // One that stops may take longer for it than the engine waits.
+        let (Lookup::Active(actor) | Lookup::Stopping(actor, _)) =
+            self.registry.lookup(&socket.actor_id)
+        else {
             return None;
         };
         let conn = actor.ctx().conn(&socket.conn_id()?)?;
@@ -46,40 +51,46 @@ impl Shared {
     /// Watches over messages that are not acknowledged for long. Never ends.
     pub(super) async fn watch_late(self: Arc<Self>, socket: &EngineSocket) {
         let clock = self.clock().clone();
-        let mut owed: Option<(u16, Instant)> = None;
+        let mut not_before = clock.now();
         loop {
-            owed = socket.waits_behind().map(|behind| match owed {
-                Some((before, at)) if before == behind => (behind, at),
-                _ => (behind, clock.now() + LATE),
-            });
-            let at = owed.map_or(clock.now(), |(_, at)| at);
+            let at = socket.waits_since().map(|at| not_before.max(at + LATE));
             tokio::select! {
                 () = socket.arrival() => {}
-                () = clock.sleep_until(at), if owed.is_some() => {
-                    owed = None;
+                () = clock.sleep_until(at.unwrap_or(not_before)), if at.is_some() => {
                     self.hurry_late(socket).await;
+                    not_before = clock.now() + AGAIN;
                 }
             }
         }
     }
 
-    /// Has what was handled saved now; what was not is given up on.
+    /// Has what was handled saved now; what was not, and is late, is given up on.
     async fn hurry_late(&self, socket: &EngineSocket) {
         // While its actor sleeps or wakes, a socket waits at the engine.
         let Some((ctx, conn)) = self.connection_of(socket) else {
             return;
         };
-        let gives_up = socket.waits_for_answers();
-        if gives_up {
-            conn.messages_given_up();
-            ctx.queue_hibernation_update(conn.id());
-        } else {
+        // Of an answer that is still here the client did not hear.
+        if !socket.outbox().holds_frames() {
             self.name_handled(socket);
+            self.saved_now(&ctx).await;
         }
+        let now = self.clock().now();
+        let Some(late) = socket.arrived_by(|at| at + LATE <= now) else {
+            return;
+        };
+        conn.messages_given_up(late);
+        ctx.queue_hibernation_update(conn.id());
+        self.saved_now(&ctx).await;
+        socket.give_up(late);
+    }
+
+    /// Waits for a save, but not for long: what is due then is due in any case.
+    async fn saved_now(&self, ctx: &ActorContext) {
         let saving = ctx.request_save_and_wait(RequestSaveOpts::IMMEDIATE);
         let saved = self.clock().timeout(SAVE_TIME, saving).await;
-        if gives_up || !matches!(saved, Ok(Ok(()))) {
-            socket.give_up();
+        if !matches!(saved, Ok(Ok(()))) {
+            tracing::debug!(actor_id = %ctx.actor_id(), "messages of a client were not saved in time");
         }
     }
 }

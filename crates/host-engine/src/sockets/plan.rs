@@ -120,7 +120,7 @@ impl Shared {
         outbox: Outbox,
     ) -> Result<Arc<EngineSocket>> {
         let (sender, incoming) = mpsc::channel(AHEAD_MAX);
-        let socket = EngineSocket::new(actor_id, new, outbox, sender);
+        let socket = EngineSocket::new(actor_id, new, outbox, sender, self.clock().clone());
         self.sockets.enter(&socket, self.options.max_sockets)?;
         let (near, far) = tokio::io::duplex(PIPE_BYTES);
         let tasks = &self.sockets.tasks;

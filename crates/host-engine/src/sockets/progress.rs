@@ -8,6 +8,14 @@
 //! Invariant P1: what is acknowledged was handled, and stored as handled, or was
 //! given up on.
 
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use greenroom_core::Instant;
+
+/// Messages that arrive within this share the time of the first.
+const GRAIN: Duration = Duration::from_millis(200);
+
 /// Indexes of messages. They follow one another and begin anew after the largest.
 #[derive(Debug)]
 pub(crate) struct Progress {
@@ -18,6 +26,9 @@ pub(crate) struct Progress {
     /// Handed on to be stored.
     named: u16,
     acknowledged: u16,
+    /// First messages, and when they arrived: as old as these, or younger by a grain,
+    /// are those up to the next. Of what is acknowledged at most the first is kept.
+    times: VecDeque<(u16, Instant)>,
     /// What the session's first message counts from.
     first: Option<u16>,
     /// The engine may not have heard the last word.
@@ -34,6 +45,7 @@ impl Progress {
             handled: at,
             named: at,
             acknowledged: at,
+            times: VecDeque::new(),
             first: last,
             repeats: false,
         }
@@ -43,13 +55,16 @@ impl Progress {
         self.arrived
     }
 
-    pub(super) fn arrived(&mut self, index: u16) {
+    pub(super) fn arrived(&mut self, index: u16, now: Instant) {
         if self.first.is_none() {
             let before = index.wrapping_sub(1);
             self.first = Some(before);
             (self.handled, self.named, self.acknowledged) = (before, before, before);
         }
         self.arrived = index;
+        if self.times.back().is_none_or(|(_, at)| *at + GRAIN <= now) {
+            self.times.push_back((index, now));
+        }
     }
 
     /// So many messages of the session were handled.
@@ -85,7 +100,7 @@ impl Progress {
         // Rows of a connection that said nothing yet name a message, too.
         let is_ours = is_ahead(index, self.acknowledged) && !is_ahead(index, self.handled);
         is_ours.then(|| {
-            self.acknowledged = index;
+            self.acknowledge(index);
             if is_ahead(index, self.named) {
                 self.named = index;
             }
@@ -105,20 +120,39 @@ impl Progress {
         self.repeats = self.first.is_some();
     }
 
-    /// The last message that was acknowledged while there are others.
-    pub(super) fn waits_behind(&self) -> Option<u16> {
-        (self.arrived != self.acknowledged).then_some(self.acknowledged)
+    /// When the oldest message that is not acknowledged arrived.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
+        self.times.front().map(|(_, at)| *at)
     }
 
-    /// Whether a message waits for an answer, and not just for a save.
-    pub(super) fn waits_for_answers(&self) -> bool {
-        self.handled != self.arrived
+    /// The last message that is not acknowledged and arrived by then.
+    pub(super) fn arrived_by(&self, then: impl Fn(Instant) -> bool) -> Option<u16> {
+        let late = self.times.partition_point(|(_, at)| then(*at));
+        let next = self.times.get(late);
+        let last = next.map_or(self.arrived, |(next, _)| next.wrapping_sub(1));
+        (late > 0).then_some(last)
     }
 
-    /// Acknowledges what arrived, whatever becomes of it.
-    pub(super) fn give_up(&mut self) -> u16 {
-        self.acknowledged = self.arrived;
-        self.acknowledged
+    /// Acknowledges what arrived up to this message, whatever becomes of it. Gives
+    /// what the engine may forget, if that is new.
+    pub(super) fn give_up(&mut self, index: u16) -> Option<u16> {
+        let is_new = is_ahead(index, self.acknowledged);
+        is_new.then(|| {
+            self.acknowledge(index);
+            index
+        })
+    }
+
+    fn acknowledge(&mut self, index: u16) {
+        self.acknowledged = index;
+        if index == self.arrived {
+            self.times.clear();
+        }
+        while let Some((next, _)) = self.times.get(1)
+            && !is_ahead(*next, index.wrapping_add(1))
+        {
+            self.times.pop_front();
+        }
     }
 }
 
@@ -128,43 +162,47 @@ fn is_ahead(index: u16, of: u16) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use greenroom_core::Clock;
+
     use super::*;
+
+    fn now() -> Instant {
+        Clock::manual(0).0.now()
+    }
 
     #[test]
     fn p1_what_was_handled_is_acknowledged_when_it_is_stored() {
         let mut progress = Progress::new(None);
         assert_eq!(progress.stored(0), None, "its first rows");
-        (1..=3).for_each(|index| progress.arrived(index));
+        (1..=3).for_each(|index| progress.arrived(index, now()));
         assert!(!progress.is_due());
         progress.handled(2);
         assert_eq!(progress.storable(), Some(2));
         assert!(progress.is_due());
         assert_eq!(progress.take_due(), None);
         assert!(!progress.is_due());
-        assert_eq!(progress.waits_behind(), Some(0));
+        assert!(progress.waits_since().is_some());
         assert_eq!(progress.stored(3), None, "not handled");
         assert_eq!(progress.stored(2), Some(2));
         assert_eq!(progress.stored(2), None, "said already");
-        assert!(progress.waits_for_answers());
         progress.handled(3);
-        assert!(!progress.waits_for_answers());
         // By the last save of a generation, which is not asked for here.
         assert_eq!(progress.stored(3), Some(3));
         assert!(!progress.is_due());
         progress.renew();
         assert!(!progress.is_due());
-        assert_eq!(progress.waits_behind(), None);
+        assert_eq!(progress.waits_since(), None);
     }
 
     #[test]
     fn of_what_was_given_up_on_nothing_is_stored_before_it_is_over() {
         let mut progress = Progress::new(None);
-        (1..=4).for_each(|index| progress.arrived(index));
-        assert_eq!(progress.give_up(), 4);
-        assert_eq!(progress.waits_behind(), None);
+        (1..=4).for_each(|index| progress.arrived(index, now()));
+        assert_eq!(progress.give_up(4), Some(4));
+        assert_eq!(progress.waits_since(), None);
         progress.handled(2);
         assert!(!progress.is_due() && progress.storable().is_none());
-        progress.arrived(5);
+        progress.arrived(5, now());
         progress.handled(4);
         assert_eq!(progress.storable(), Some(4));
         assert!(progress.is_due());
@@ -185,13 +223,13 @@ mod tests {
         let mut progress = Progress::new(Some(u16::MAX - 1));
         assert_eq!(progress.last(), u16::MAX - 1);
         for index in [u16::MAX, 0, 1] {
-            progress.arrived(index);
+            progress.arrived(index, now());
         }
         progress.handled(3);
         assert_eq!(progress.storable(), Some(1));
         progress.take_due();
         assert_eq!(progress.stored(1), Some(1));
-        assert_eq!(progress.waits_behind(), None);
+        assert_eq!(progress.waits_since(), None);
     }
 
     #[test]
@@ -199,7 +237,7 @@ mod tests {
         let mut progress = Progress::new(None);
         progress.repeat();
         assert!(!progress.is_due(), "nothing was said");
-        progress.arrived(7);
+        progress.arrived(7, now());
         progress.handled(1);
         progress.take_due();
         progress.stored(7);
@@ -207,5 +245,29 @@ mod tests {
         assert!(progress.is_due());
         assert_eq!(progress.take_due(), Some(7));
         assert!(!progress.is_due());
+    }
+
+    #[test]
+    fn how_long_a_message_waits_does_not_depend_on_those_before_it() {
+        let start = now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let mut progress = Progress::new(None);
+        (1..=3).for_each(|index| progress.arrived(index, after(0)));
+        progress.arrived(4, after(7));
+        for handled in 1..=2 {
+            progress.handled(handled);
+            progress.stored(handled as u16);
+            assert_eq!(progress.waits_since(), Some(start));
+        }
+        let by = |seconds| move |at| at <= after(seconds);
+        assert_eq!(progress.arrived_by(by(6)), Some(3), "and not the fourth");
+        assert_eq!(progress.arrived_by(by(7)), Some(4));
+        assert_eq!(progress.give_up(3), Some(3));
+        assert_eq!(progress.give_up(3), None);
+        assert_eq!(progress.waits_since(), Some(after(7)));
+        assert_eq!(progress.arrived_by(by(6)), None);
+        progress.handled(4);
+        progress.stored(4);
+        assert_eq!(progress.waits_since(), None);
     }
 }

@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use futures_util::task::AtomicWaker;
-use greenroom_core::{ActorContext, ConnHandle, ConnTransport, HeldSocket, HibernationId};
+use greenroom_core::{
+    ActorContext, Clock, ConnHandle, ConnTransport, HeldSocket, HibernationId, Instant,
+};
 use greenroom_error::{Error, code};
 use greenroom_gateway::connect;
 use greenroom_gateway::websocket::{Farewell, MessageLog, Outbox};
@@ -100,6 +102,7 @@ pub(crate) struct EngineSocket {
     /// Whether the session waits for answers.
     waits: watch::Sender<bool>,
     resumed: Option<Resumed>,
+    clock: Clock,
     connection: Mutex<Connection>,
     /// The newest generation that began with this connection.
     began: AtomicU32,
@@ -135,6 +138,7 @@ impl EngineSocket {
         new: NewSocket,
         outbox: Outbox,
         incoming: mpsc::Sender<Incoming>,
+        clock: Clock,
     ) -> Arc<Self> {
         Arc::new(Self {
             id: new.id,
@@ -151,6 +155,7 @@ impl EngineSocket {
             arrival: Notify::new(),
             waits: watch::Sender::new(false),
             resumed: new.resumed,
+            clock,
             connection: Mutex::default(),
             began: AtomicU32::new(0),
             session: AtomicWaker::new(),
@@ -208,13 +213,15 @@ impl EngineSocket {
         }
     }
 
-    pub(super) fn waits_behind(&self) -> Option<u16> {
+    /// When the oldest message arrived that the engine was not told to forget.
+    pub(super) fn waits_since(&self) -> Option<Instant> {
         let progress = self.progress.lock();
-        self.is_hibernatable.then(|| progress.waits_behind())?
+        self.is_hibernatable.then(|| progress.waits_since())?
     }
 
-    pub(super) fn waits_for_answers(&self) -> bool {
-        self.progress.lock().waits_for_answers()
+    /// The last such message that arrived by then.
+    pub(super) fn arrived_by(&self, then: impl Fn(Instant) -> bool) -> Option<u16> {
+        self.progress.lock().arrived_by(then)
     }
 
     /// It is stored that everything up to this message was handled.
@@ -224,10 +231,10 @@ impl EngineSocket {
         self.arrival.notify_one();
     }
 
-    /// Acknowledges what arrived, whatever becomes of it.
-    pub(super) fn give_up(&self) {
-        let index = self.progress.lock().give_up();
-        self.acknowledge(Some(index));
+    /// Acknowledges what arrived up to this message, whatever becomes of it.
+    pub(super) fn give_up(&self, index: u16) {
+        let new = self.progress.lock().give_up(index);
+        self.acknowledge(new);
     }
 
     fn acknowledge(&self, index: Option<u16>) {
@@ -275,7 +282,7 @@ impl EngineSocket {
         };
         let taken = self.incoming.try_send(incoming).is_ok();
         if let Some(index) = index.filter(|_| taken) {
-            self.progress.lock().arrived(index);
+            self.progress.lock().arrived(index, self.clock.now());
             self.arrival.notify_one();
         }
         if is_close {

@@ -108,12 +108,21 @@ struct ConnInner {
 
 impl ConnHandle {
     pub(crate) fn new(id: String, params: Bytes, hibernation: Option<HibernationMetadata>) -> Self {
+        Self::of(id, params, hibernation, MessageProgress::default())
+    }
+
+    fn of(
+        id: String,
+        params: Bytes,
+        hibernation: Option<HibernationMetadata>,
+        progress: MessageProgress,
+    ) -> Self {
         Self(Arc::new(ConnInner {
             id,
             params,
             hibernatable: hibernation.is_some(),
             hibernation: Mutex::new(hibernation),
-            progress: Mutex::default(),
+            progress: Mutex::new(progress),
             state: Mutex::new(Bytes::new()),
             subscriptions: RwLock::new(BTreeSet::new()),
             transport: RwLock::new(None),
@@ -146,11 +155,14 @@ impl ConnHandle {
         self.0.progress.lock().handled(message_index);
     }
 
-    /// Of messages that were not handled some were let go of. What is stored says so
-    /// until everything up to a later one was handled.
-    pub fn messages_given_up(&self) {
+    /// Of messages up to this one that were not handled some are let go of. What is
+    /// stored says so until it says, too, that everything up to this one was handled.
+    pub fn messages_given_up(&self, message_index: u16) {
         if let Some(meta) = &mut *self.0.hibernation.lock() {
-            meta.client_message_index = HibernationMetadata::GIVEN_UP;
+            let named = meta.server_message_index;
+            if self.0.progress.lock().give_up(message_index, named) {
+                meta.client_message_index = HibernationMetadata::GIVEN_UP;
+            }
         }
     }
 
@@ -168,9 +180,12 @@ impl ConnHandle {
     /// What a save of this revision stores of the connection.
     pub(crate) fn hibernation_at(&self, revision: u64) -> Option<HibernationMetadata> {
         let mut meta = self.0.hibernation.lock();
-        if let (Some(meta), Some(index)) = (&mut *meta, self.0.progress.lock().at(revision)) {
+        let mut progress = self.0.progress.lock();
+        if let (Some(meta), Some(index)) = (&mut *meta, progress.at(revision)) {
             meta.server_message_index = index;
-            meta.client_message_index = 0;
+            if progress.named(index) {
+                meta.client_message_index = 0;
+            }
         }
         meta.clone()
     }
@@ -205,7 +220,9 @@ impl ConnHandle {
     /// The connection as the next generation begins with it: what clients and user
     /// code know of it, and no transport.
     pub(crate) fn for_next_generation(&self) -> ConnHandle {
-        let next = Self::new(self.0.id.clone(), self.params(), self.hibernation());
+        let progress = MessageProgress::behind(self.0.progress.lock().given_up());
+        let meta = self.hibernation();
+        let next = Self::of(self.0.id.clone(), self.params(), meta, progress);
         next.replace_state(self.state());
         next.replace_subscriptions(self.subscriptions());
         next

@@ -17,11 +17,46 @@ pub(super) struct MessageProgress {
     handled: Option<u16>,
     /// From which request on a save may name which message.
     steps: VecDeque<(u64, u16)>,
+    /// Of messages up to this one some were let go of.
+    given_up: Option<u16>,
 }
 
 impl MessageProgress {
     pub(super) fn handled(&mut self, message_index: u16) {
         self.handled = Some(message_index);
+    }
+
+    /// Of a connection of which this much was given up.
+    pub(super) fn behind(given_up: Option<u16>) -> Self {
+        Self {
+            given_up,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn given_up(&self) -> Option<u16> {
+        self.given_up
+    }
+
+    /// Of messages up to this one some were let go of, unless all of them were named
+    /// already. True if that is to be stored.
+    pub(super) fn give_up(&mut self, message_index: u16, named: u16) -> bool {
+        let is_new = !has_come_to(named, message_index);
+        if is_new {
+            self.given_up = Some(message_index);
+        }
+        is_new
+    }
+
+    /// A save names this message. True if nothing is given up any more.
+    pub(super) fn named(&mut self, message_index: u16) -> bool {
+        if self
+            .given_up
+            .is_some_and(|last| has_come_to(message_index, last))
+        {
+            self.given_up = None;
+        }
+        self.given_up.is_none()
     }
 
     /// What was handled last may be named by saves from this request on. False if
@@ -53,6 +88,11 @@ impl MessageProgress {
         }
         named
     }
+}
+
+/// Indexes begin anew after the largest.
+fn has_come_to(index: u16, other: u16) -> bool {
+    index.wrapping_sub(other) < u16::MAX / 2
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use greenroom_wire::ActorId;
 use serde_json::json;
 
 use crate::shared::{Shared, Stage};
+use crate::sockets::EngineSocket;
 
 /// Bound on all waiting of one request.
 const READY_TIME: Duration = Duration::from_secs(10);
@@ -23,10 +24,10 @@ const READY_TIME: Duration = Duration::from_secs(10);
 pub(crate) struct Seeker {
     shared: Arc<Shared>,
     actor_id: ActorId,
-    /// Whether to wait for the next generation, and to have a sleeping actor woken
-    /// for it. Requests never need that: the engine woke the actor before it sent
-    /// them, and a client repeats what is refused.
-    patient: bool,
+    /// Whom to wait for the next generation for, and to have a sleeping actor woken.
+    /// Requests never need that: the engine woke the actor before it sent them, and a
+    /// client repeats what is refused.
+    socket: Option<Arc<EngineSocket>>,
     woken: bool,
 }
 
@@ -35,16 +36,16 @@ impl Seeker {
         Self {
             shared,
             actor_id,
-            patient: false,
+            socket: None,
             woken: false,
         }
     }
 
-    pub(crate) fn of_socket(shared: Arc<Shared>, actor_id: ActorId) -> Self {
+    pub(crate) fn of_socket(shared: Arc<Shared>, socket: Arc<EngineSocket>) -> Self {
         Self {
             shared,
-            actor_id,
-            patient: true,
+            actor_id: socket.actor_id,
+            socket: Some(socket),
             woken: false,
         }
     }
@@ -72,7 +73,7 @@ impl Seeker {
             }
             match self.shared.registry.lookup(&self.actor_id) {
                 Lookup::Starting => changed.await,
-                _ if !self.patient => return Err(self.stopped()),
+                _ if self.socket.is_none() => return Err(self.stopped()),
                 Lookup::Stopping(..) | Lookup::Active(_) => changed.await,
                 Lookup::Absent => {
                     if !std::mem::replace(&mut self.woken, true) {
@@ -96,6 +97,24 @@ impl Seeker {
         });
     }
 
+    /// The search for a socket's actor has failed.
+    async fn give_up(&self, socket: &EngineSocket) {
+        if !self.shared.is_open() {
+            // The actor moves away, and with it what its sockets were not answered.
+            let mut stage = self.shared.stage.subscribe();
+            let closed = stage.wait_for(|stage| *stage == Stage::Closed);
+            let leaving = self.shared.sockets.leaving.cancelled();
+            tokio::select! {
+                _ = closed => {}
+                () = leaving => {}
+            }
+        }
+        // Where it lives now, its client may be served already.
+        if matches!(self.shared.registry.lookup(&self.actor_id), Lookup::Absent) {
+            socket.forget_if_held();
+        }
+    }
+
     fn stopped(&self) -> Error {
         Error::with(
             &code::GUARD_ACTOR_STOPPED_WHILE_WAITING,
@@ -109,10 +128,8 @@ impl ActorSource for Seeker {
         let actor_id = self.actor_id;
         let clock = self.shared.clock().clone();
         let found = clock.timeout(READY_TIME, self.seek(refused_by)).await;
-        if self.patient && !matches!(found, Ok(Ok(_))) && !self.shared.is_open() {
-            // The actor moves away, and with it what its sockets were not answered.
-            let mut stage = self.shared.stage.subscribe();
-            let _ = stage.wait_for(|stage| *stage == Stage::Closed).await;
+        if let Some(socket) = self.socket.as_ref().filter(|_| !matches!(found, Ok(Ok(_)))) {
+            self.give_up(socket).await;
         }
         found.unwrap_or_else(|_| {
             Err(Error::with(
@@ -120,5 +137,58 @@ impl ActorSource for Seeker {
                 json!({ "actor_id": actor_id.as_str() }),
             ))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt;
+    use greenroom_core::Clock;
+
+    use super::*;
+    use crate::rig::{Heard, adopted, shared};
+
+    #[tokio::test]
+    async fn a_session_whose_actor_lives_elsewhere_does_not_close_its_client() {
+        let (clock, time) = Clock::manual(0);
+        let shared = shared(clock);
+        let socket = adopted(&shared, ActorId::generate(), &[]);
+        let heard = Arc::new(Heard::default());
+        assert!(socket.set_way(heard.way(&shared)));
+        socket.lasts_in_tests();
+        let mut seeker = Seeker::of_socket(Arc::clone(&shared), Arc::clone(&socket));
+        let mut seeking = Box::pin(seeker.acquire(None));
+        let found = loop {
+            if let Some(found) = seeking.as_mut().now_or_never() {
+                break found;
+            }
+            time.advance(READY_TIME);
+        };
+        let error = found.err().expect("it lives elsewhere");
+        assert!(error.is(&code::GUARD_ACTOR_READY_TIMEOUT));
+        socket.outbox().close_with(&error);
+        shared.sockets.tasks.close();
+        shared.sockets.tasks.wait().await;
+        assert_eq!(heard.all(), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn a_search_ends_when_sockets_have_to_go() {
+        let shared = shared(Clock::real());
+        let socket = adopted(&shared, ActorId::generate(), &[]);
+        shared.stage.send_replace(Stage::Leaving);
+        let mut seeker = Seeker::of_socket(Arc::clone(&shared), socket);
+        let mut seeking = Box::pin(seeker.acquire(None));
+        assert!(
+            seeking.as_mut().now_or_never().is_none(),
+            "actors move first"
+        );
+        shared.sockets.leaving.cancel();
+        assert!(
+            seeking
+                .as_mut()
+                .now_or_never()
+                .is_some_and(|found| found.is_err())
+        );
     }
 }

@@ -22,7 +22,7 @@ impl SocketHome for SocketPlace {
     type Source = Seeker;
 
     fn seek(&self) -> Seeker {
-        Seeker::of_socket(Arc::clone(&self.shared), self.socket.actor_id)
+        Seeker::of_socket(Arc::clone(&self.shared), Arc::clone(&self.socket))
     }
 
     fn live(&self) -> Option<Arc<ActorHandle>> {

@@ -304,7 +304,11 @@ impl EngineSocket {
         }
     }
 
+    /// Closes the client, unless it is somebody else's.
     pub(super) fn close(&self, code: u16, reason: String) {
+        if self.gone.is_cancelled() {
+            return;
+        }
         if let Some(way) = &*self.way.lock() {
             way.close(code, reason);
         }
@@ -338,6 +342,18 @@ impl EngineSocket {
     /// This process is done with the socket; the client is not told.
     pub(crate) fn forget(&self) {
         self.gone.cancel();
+    }
+
+    /// The same for one whose client the engine keeps for whoever is next.
+    pub(crate) fn forget_if_held(&self) {
+        if self.connection.lock().lasting == Some(Lasting::Hibernates) {
+            self.forget();
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn lasts_in_tests(&self) {
+        self.connection.lock().lasting = Some(Lasting::Hibernates);
     }
 
     pub(super) fn generation(&self) -> u32 {

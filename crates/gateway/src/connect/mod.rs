@@ -10,6 +10,8 @@
 //! it lives while the actor sleeps is its [`SocketHome`]'s.
 
 mod session;
+#[cfg(test)]
+mod tests;
 mod transport;
 
 use std::sync::{Arc, Weak};

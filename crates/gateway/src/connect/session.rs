@@ -138,7 +138,7 @@ where
     }
 
     /// Runs until the socket is over; then the connection is closed, in whichever
-    /// generation it lives.
+    /// generation it lives, unless it goes on without this socket.
     pub(super) async fn run(mut self) {
         loop {
             self.hand_over();
@@ -153,7 +153,9 @@ where
         }
         // Nothing that is sent from here on can arrive.
         self.way.outbox().close(Farewell::new(1000, ""));
-        if let Some(actor) = self.home.live() {
+        if !self.home.has_let_go()
+            && let Some(actor) = self.home.live()
+        {
             actor.ctx().connection_closed(&self.conn_id);
         }
     }

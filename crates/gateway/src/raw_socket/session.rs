@@ -142,7 +142,9 @@ impl<'a, H: SocketHome> Session<'a, H> {
         if let Some(attached) = &self.attached {
             attached.ws.deliver_close(closed.code, closed.reason);
         }
-        if let Some(actor) = self.home.live() {
+        if !self.home.has_let_go()
+            && let Some(actor) = self.home.live()
+        {
             actor.ctx().connection_closed(&self.conn_id);
         }
     }

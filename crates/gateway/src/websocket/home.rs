@@ -56,6 +56,12 @@ pub trait SocketHome: Send + Sync + 'static {
         None
     }
 
+    /// Whether the connection goes on without this socket: the session leaves it alone
+    /// at its end.
+    fn has_let_go(&self) -> bool {
+        false
+    }
+
     /// Fires when the host wants the socket to finish what runs and to close.
     fn leaving(&self) -> &CancellationToken;
 }

@@ -70,8 +70,11 @@ impl Sockets {
         maps.open += 1;
         let sockets = maps.by_actor.entry(socket.actor_id).or_default();
         if let Some(before) = sockets.insert(socket.id, Arc::clone(socket)) {
-            // The engine has given the name away again, so the old one is over.
-            before.forget();
+            // The old one is over; what is adopted is its connection.
+            match socket.resumed() {
+                Some(_) => before.forget(),
+                None => before.gone().cancel(),
+            }
         }
         Ok(())
     }

@@ -56,6 +56,10 @@ impl SocketHome for SocketPlace {
         self.socket.poll_began(cx, generation)
     }
 
+    fn has_let_go(&self) -> bool {
+        self.socket.has_let_go()
+    }
+
     fn leaving(&self) -> &CancellationToken {
         &self.shared.sockets.leaving
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -107,6 +107,7 @@ pub(crate) struct EngineSocket {
     /// The newest generation that began with this connection.
     began: AtomicU32,
     session: AtomicWaker,
+    let_go: AtomicBool,
     /// Fires when this end is to go without a word.
     gone: CancellationToken,
     /// Fires when it is to go once what was said has left.
@@ -159,6 +160,7 @@ impl EngineSocket {
             connection: Mutex::default(),
             began: AtomicU32::new(0),
             session: AtomicWaker::new(),
+            let_go: AtomicBool::new(false),
             gone: CancellationToken::new(),
             parting: CancellationToken::new(),
             parted: CancellationToken::new(),
@@ -335,13 +337,20 @@ impl EngineSocket {
     /// This process is done with the socket once what it said has left; the client
     /// is not told. Resolves then.
     pub(super) async fn part(&self) {
+        self.let_go.store(true, Ordering::SeqCst);
         self.parting.cancel();
         self.parted.cancelled().await;
     }
 
     /// This process is done with the socket; the client is not told.
     pub(crate) fn forget(&self) {
+        self.let_go.store(true, Ordering::SeqCst);
         self.gone.cancel();
+    }
+
+    /// Whether the connection goes on without this session.
+    pub(super) fn has_let_go(&self) -> bool {
+        self.let_go.load(Ordering::SeqCst)
     }
 
     /// The same for one whose client the engine keeps for whoever is next.

@@ -54,7 +54,7 @@ async function main() {
   await build();
   await installPackages("compat");
   await installPackages("bench/genuine", { partial: true });
-  await installPackages("compat/engine");
+  await installPackages("compat/engine", { partial: true });
   const rounds = SETTINGS.map(() => []);
   for (let round = 1; round <= Number(values.rounds); round++) {
     for (const [at, { title, nodelay }] of SETTINGS.entries()) {

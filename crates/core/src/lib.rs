@@ -18,6 +18,7 @@ pub mod websocket;
 
 pub use actor::connection::{
     ConnHandle, ConnTransport, ConnectOptions, FanOut, HibernationMetadata, OutboundEvent, Turn,
+    is_ahead,
 };
 pub use actor::context::ActorContext;
 pub use actor::factory::{ActorEvents, ActorFactory, ActorStart};

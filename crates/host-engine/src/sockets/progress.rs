@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use greenroom_core::Instant;
+use greenroom_core::{Instant, is_ahead};
 
 /// Messages that arrive within this share the time of the first.
 const GRAIN: Duration = Duration::from_millis(200);
@@ -154,10 +154,6 @@ impl Progress {
             self.times.pop_front();
         }
     }
-}
-
-fn is_ahead(index: u16, of: u16) -> bool {
-    (1..u16::MAX / 2).contains(&index.wrapping_sub(of))
 }
 
 #[cfg(test)]

@@ -348,16 +348,16 @@ impl EngineSocket {
         self.gone.cancel();
     }
 
-    /// Whether the connection goes on without this session.
-    pub(super) fn has_let_go(&self) -> bool {
-        self.let_go.load(Ordering::SeqCst)
-    }
-
     /// The same for one whose client the engine keeps for whoever is next.
     pub(crate) fn forget_if_held(&self) {
         if self.connection.lock().lasting == Some(Lasting::Hibernates) {
             self.forget();
         }
+    }
+
+    /// Whether the connection goes on without this session.
+    pub(super) fn has_let_go(&self) -> bool {
+        self.let_go.load(Ordering::SeqCst)
     }
 
     #[cfg(test)]

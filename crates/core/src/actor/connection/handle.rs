@@ -146,6 +146,7 @@ impl ConnHandle {
     pub fn hibernation(&self) -> Option<HibernationMetadata> {
         self.0.hibernation.lock().clone()
     }
+
     /// Everything up to this message of the client's was handled. Saves say so once
     /// [`ActorContext::save_messages_handled`] has allowed for it, and the last one of a
     /// generation in any case.

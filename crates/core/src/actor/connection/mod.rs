@@ -32,6 +32,7 @@ mod room;
 
 pub use fan_out::{FanOut, Turn};
 pub use handle::{ConnHandle, ConnTransport, HibernationMetadata, OutboundEvent};
+pub use progress::is_ahead;
 pub(crate) use room::{ConnectionRoom, PendingHibernationChanges};
 
 use handle::NORMAL_CLOSE;

@@ -90,9 +90,14 @@ impl MessageProgress {
     }
 }
 
-/// Indexes begin anew after the largest.
 fn has_come_to(index: u16, other: u16) -> bool {
-    index.wrapping_sub(other) < u16::MAX / 2
+    index == other || is_ahead(index, other)
+}
+
+/// Whether a message comes after another one of the same socket. Indexes begin anew
+/// after the largest.
+pub fn is_ahead(index: u16, of: u16) -> bool {
+    (1..u16::MAX / 2).contains(&index.wrapping_sub(of))
 }
 
 #[cfg(test)]

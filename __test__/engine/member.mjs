@@ -83,7 +83,20 @@ const notes = actor({
   },
 });
 
-const registry = setup({ use: { counter, notes, sql }, logging: { level: "silent" } });
+/** What it was given is on disk when it says so. */
+const ledger = actor({
+  state: { entries: [] },
+  options: { sleepTimeout: 60_000 },
+  actions: {
+    put: async (c, entry) => {
+      c.state.entries.push(entry);
+      await c.saveState({ immediate: true });
+    },
+    all: (c) => c.state.entries,
+  },
+});
+
+const registry = setup({ use: { counter, ledger, notes, sql }, logging: { level: "silent" } });
 process.on("message", async (message) => {
   if (message !== "leave") return;
   await registry.shutdown();

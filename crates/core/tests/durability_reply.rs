@@ -107,9 +107,9 @@ async fn o2_a_failed_commit_fails_the_answer_drops_the_event_and_ends_the_genera
         Some(Asked::Crash(text)) => assert!(text.contains("could not be written")),
         other => panic!("asked {other:?}"),
     }
-    // A read of the unsaved state is no more acknowledged than the write was.
+    // Who comes now waits for the next generation, and sees no unsaved state.
     let read = ask(&handle, "get").await;
-    assert!(read.expect_err("unsaved").is(&code::ACTOR_OUTCOME_UNKNOWN));
+    assert!(read.expect_err("unsaved").is(&code::ACTOR_STOPPING));
     world.stop(StopReason::SleepIntent).await.expect("stop");
     settle().await;
     assert!(client.got.lock().is_empty());

@@ -7,6 +7,7 @@ use greenroom_error::{Result, code};
 
 use crate::actor::connection::{ConnTransport, ConnectOptions};
 use crate::actor::lifecycle::LifecycleState;
+use crate::actor::messages::ShutdownKind;
 use crate::actor::task_fixture::Rig;
 use crate::actor::work::ActorWorkKind;
 
@@ -73,6 +74,19 @@ async fn an_adapter_that_waits_for_work_while_the_actor_lives_sends_nobody_away(
     let rig = Rig::in_state(LifecycleState::Started);
     assert!(rig.ctx.wait_for_tracked_shutdown_work().await);
     assert!(rig.ctx.refusal().is_none());
+}
+
+#[tokio::test]
+async fn nobody_new_gets_in_to_an_actor_that_could_not_save_nor_in_its_grace() {
+    let mut rig = Rig::in_state(LifecycleState::Started);
+    rig.ctx.end_unsaved("scripted");
+    let is_refused = |rig: &Rig| {
+        let refusal = rig.ctx.refusal();
+        refusal.is_some_and(|e| e.is(&code::ACTOR_STOPPING))
+    };
+    assert!(is_refused(&rig));
+    rig.begin_grace(ShutdownKind::Sleep);
+    assert!(is_refused(&rig), "what grace allows puts nothing off");
 }
 
 struct Silent;

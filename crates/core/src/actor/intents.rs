@@ -69,10 +69,14 @@ impl ActorContext {
             .map(Error::new)
     }
 
-    /// From `at` on nobody new is let in; those who are in go on.
+    /// From `at` on nobody new is let in; those who are in go on. What was set before
+    /// is never put off.
     pub(crate) fn set_last_call(&self, at: Instant) {
         let last_call = &self.0.intents.last_call_us;
-        last_call.store(at.as_micros().saturating_add(1), Ordering::SeqCst);
+        let at = at.as_micros().saturating_add(1);
+        let _ = last_call.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |before| {
+            (before == 0 || at < before).then_some(at)
+        });
     }
 
     fn is_last_call_over(&self) -> bool {
@@ -157,6 +161,17 @@ impl ActorContext {
             self.0.host.request_stop(self.actor(), Some(message));
         }
         Ok(())
+    }
+
+    /// Memory is ahead of disk for good: the generation ends, and the next one starts
+    /// from what is on disk. Called before anybody hears of the failure, so that who
+    /// does and calls again finds the next generation: nobody new is let in to this
+    /// one, whose answers could not be acknowledged.
+    pub(crate) fn end_unsaved(&self, reason: impl Into<String>) {
+        self.set_last_call(self.clock().now());
+        if let Err(error) = self.stop_with_error(reason) {
+            tracing::debug!(actor_id = %self.actor_id(), %error, "the actor is ending already");
+        }
     }
 
     /// The crash report of this generation, taken by the host at its end.

@@ -266,25 +266,17 @@ impl ActorTask {
     }
 
     /// The adapter's dirty bit was consumed for nothing: it is set again, so the
-    /// next serialization reports the change.
+    /// next serialization reports the change. Where callers wait for the disk, they
+    /// hear of it, and the generation ends: unsaved state is never served as if it
+    /// were saved.
     fn retry_failed_save(&mut self) {
+        if self.ctx.config().durability == Durability::Reply {
+            self.ctx.end_unsaved("state could not be written");
+        }
         self.ctx.mark_dirty();
         let now = self.ctx.clock().now();
         self.ctx.with_book(|book| book.failed(now));
         self.schedule_state_save(false);
-        if self.ctx.config().durability == Durability::Reply {
-            self.end_after_failed_commit();
-        }
-    }
-
-    /// Memory is ahead of disk and a caller has been told so: the generation ends
-    /// and the next one starts from what is on disk, so that unsaved state is
-    /// never served as if it were saved.
-    fn end_after_failed_commit(&self) {
-        let report = self.ctx.stop_with_error("state could not be written");
-        if let Err(error) = report {
-            tracing::debug!(actor_id = %self.ctx.actor_id(), %error, "the actor is ending already");
-        }
     }
 
     /// Joins an operation in flight: a commit that was sent cannot be unsent.

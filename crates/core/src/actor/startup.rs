@@ -271,10 +271,7 @@ impl ActorTask {
                 }
                 if let Err(error) = &committed {
                     tracing::error!(actor_id = %ctx.actor_id(), %error, "the first commit of a new actor failed");
-                    let report = ctx.stop_with_error(format!("startup commit failed: {error}"));
-                    if let Err(error) = report {
-                        tracing::debug!(actor_id = %ctx.actor_id(), %error, "crash not reported");
-                    }
+                    ctx.end_unsaved(format!("startup commit failed: {error}"));
                 }
                 ctx.0.output.finish_startup_commit(committed);
             });

@@ -176,7 +176,7 @@ impl Rig {
         rig
     }
 
-    fn begin_grace(&mut self, kind: ShutdownKind) {
+    pub fn begin_grace(&mut self, kind: ShutdownKind) {
         let (answer, stopped) = reply();
         self.stopped = Some(stopped);
         self.task.stopping = Some((kind, answer));

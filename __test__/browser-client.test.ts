@@ -59,9 +59,9 @@ describe("what a page loads of the client", () => {
     ["itself", ["browser"], 15_000, 6_650, 6_050],
     ["with JSON", ["json"], 21_950, 10_050, 9_050],
     ["with JSON and connections", ["json", "sockets"], 25_400, 12_000, 10_850],
-    ["with CBOR and connections", ["cbor", "sockets"], 31_750, 14_700, 13_300],
+    ["with CBOR and connections", ["cbor", "sockets"], 31_800, 14_700, 13_300],
     ["with its default encoding", ["bare"], 29_450, 13_150, 11_900],
-    ["with its default encoding and connections", ["bare", "sockets"], 32_850, 15_100, 13_700],
+    ["with its default encoding and connections", ["bare", "sockets"], 32_900, 15_100, 13_700],
     ["with everything there is", [], 38_900, 18_550, 16_750],
   ])("is small: the client %s", (_, used, minified, gzipped, brotli) => {
     const texts = files(bundle, ...used);

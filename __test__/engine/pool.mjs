@@ -22,13 +22,13 @@ export function temporaryFolder(t) {
   return path;
 }
 
-/** Waits until something holds, for two minutes. */
+/** Waits until something holds, for two minutes; `what` may be a function that says how far it came. */
 export async function eventually(what, holds) {
   const end = Date.now() + 120_000;
   for (;;) {
     const found = await holds();
     if (found) return found;
-    assert(Date.now() < end, `never happened: ${what}`);
+    assert(Date.now() < end, `never happened: ${typeof what === "function" ? what() : what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }

@@ -13,37 +13,45 @@ const HASTY = { RIVET__PEGBOARD__ENVOY_LOST_THRESHOLD: "5000" };
  * One caller: gives its actor one entry after the other, each once, and notes what
  * became of it. `done` ends it.
  */
-function caller(name, put) {
+function caller(t, name, put) {
   const acknowledged = [];
   const unknown = [];
+  const caught = {};
   let ended = false;
   const calling = async () => {
     for (let at = 0; !ended; at++) {
       const entry = `${name}-${at}`;
       await put(entry).then(
         () => acknowledged.push(entry),
-        async () => {
+        async (error) => {
           unknown.push(entry);
+          caught.last = error;
           await pause(50);
         },
       );
     }
   };
   const running = calling();
-  return {
-    acknowledged,
-    unknown,
-    done: () => {
-      ended = true;
-      return running;
-    },
+  const done = () => {
+    ended = true;
+    return running;
   };
+  t.after(() => void done());
+  return { name, acknowledged, unknown, caught, done };
 }
 
 /** Resolves when each of these was answered this many times more. */
-const goesOn = (what, callers, times) => {
+const goesOn = async (t, what, callers, times) => {
+  const began = performance.now();
   const goals = callers.map(({ acknowledged }) => acknowledged.length + times);
-  return eventually(what, () => callers.every(({ acknowledged }, at) => acknowledged.length >= goals[at]));
+  const behind = () => callers.filter(({ acknowledged }, at) => acknowledged.length < goals[at]);
+  const names = () =>
+    behind().map(({ name, unknown, caught }) => `${name}, ${unknown.length} without an answer, at last ${caught.last}`);
+  await eventually(
+    () => `${what}, but for ${names().join("; ")}`,
+    () => behind().length === 0,
+  );
+  t.diagnostic(`${what}: ${Math.round(performance.now() - began)} ms`);
 };
 
 test("what is called while processes and the engine are killed is counted", { timeout: 400_000 }, async (t) => {
@@ -54,19 +62,19 @@ test("what is called while processes and the engine are killed is counted", { ti
   const handles = names.map((name) => client.ledger.getOrCreate(name));
   await Promise.all(handles.map((handle) => persist("an answer", () => handle.all())));
   const connections = handles.map((handle) => handle.connect());
-  const asking = handles.map((handle, at) => caller(`http-${at}`, (entry) => handle.put(entry)));
-  const talking = connections.map((connection, at) => caller(`socket-${at}`, (entry) => connection.put(entry)));
+  const asking = handles.map((handle, at) => caller(t, `http-${at}`, (entry) => handle.put(entry)));
+  const talking = connections.map((connection, at) => caller(t, `socket-${at}`, (entry) => connection.put(entry)));
   const callers = [...asking, ...talking];
-  await goesOn("all are answered", callers, 20);
+  await goesOn(t, "all are answered", callers, 20);
 
   for (const at of members.keys()) {
     await members[at].kill();
     members[at] = await member(t, endpoint);
-    await goesOn("all go on after a process was killed", callers, 20);
+    await goesOn(t, "all go on after a process was killed", callers, 20);
   }
   await kill();
   await start();
-  await goesOn("all go on after the engine was killed", callers, 20);
+  await goesOn(t, "all go on after the engine was killed", callers, 20);
   await Promise.all(callers.map(({ done }) => done()));
 
   let twice = 0;

@@ -3,7 +3,7 @@
  *
  * A mirror of the `retry()` rows in `crates/error/src/code.rs`, needed because
  * neither the wire nor the bridge carries the flag; a test compares the two.
- * `client/network_error` is the one code that exists on this side only.
+ * Others exist on this side only: `client/network_error`, and what an engine says.
  */
 
 /** Refusals at the door: the call has not begun, whatever it was. */
@@ -25,26 +25,20 @@ export const REFUSED_FOR_KEY: readonly string[] = [
   "actor/destroyed_during_creation",
 ];
 
-const RETRYABLE: ReadonlySet<string> = new Set([
-  ...REFUSED,
-  ...REFUSED_FOR_KEY,
-  "actor/stopping",
-  "actor/dropped_reply",
-  "actor/overloaded",
-  "actor/stopped",
-  "connection/slow_consumer",
-  "engine/unreachable",
-  "sqlite/transaction_queue_full",
-  "ws/going_away",
-  "guard/actor_ready_timeout",
-  "guard/actor_wake_retries_exceeded",
-  "guard/rate_limit",
-  "client/network_error",
-]);
+/**
+ * What else may not be met again. `ws/meta_not_found_during_restore` is an engine's word
+ * for an actor that moved to another process before that knew of the connection.
+ */
+const PASSING =
+  /^(actor\/(stopp(ing|ed)|dropped_reply|overloaded)|connection\/slow_consumer|engine\/unreachable|sqlite\/transaction_queue_full|ws\/(going_away|meta_not_found_during_restore)|client\/network_error)$/;
+
+/**
+ * What goes wrong on the way to an actor passes, and an engine has many words for it;
+ * but for what is wrong about the request.
+ */
+const ON_THE_WAY = /^guard\/(?!no_|missing|invalid_[hr]|query|request_t|websocket_n)/;
 
 export function isRetryable(group: string, code: string): boolean {
-  return RETRYABLE.has(`${group}/${code}`);
+  const pair = `${group}/${code}`;
+  return PASSING.test(pair) || ON_THE_WAY.test(pair) || [...REFUSED, ...REFUSED_FOR_KEY].includes(pair);
 }
-
-/** @internal Exposed for the test that compares the table with its source. */
-export const retryablePairs: ReadonlySet<string> = RETRYABLE;

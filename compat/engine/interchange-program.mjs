@@ -203,7 +203,23 @@ const flow = actor({
   }),
 });
 
-const use = { state, tables, keys, mailbox, clock, flow };
+/** Knows its guests by what each of them said. */
+const room = actor({
+  createConnState: (_c, params) => ({ name: params?.name, said: 0 }),
+  state: { said: 0 },
+  actions: {
+    say: async (c) => {
+      c.conn.state.said += 1;
+      c.state.said += 1;
+      await c.saveState({ immediate: true });
+      c.broadcast("said", SIDE, c.state.said);
+      return { ...c.conn.state, id: c.conn.id, all: c.state.said, guests: c.conns.size };
+    },
+    total: (c) => c.state.said,
+  },
+});
+
+const use = { state, tables, keys, mailbox, clock, flow, room };
 const registry = setup({ use, noWelcome: true, startServices: false });
 await registry.startAndWait();
 process.send("ready");

@@ -94,6 +94,32 @@ export const KINDS = {
     check: async ({ handle, memory }) => assert.deepEqual(await handle.log(), memory.log),
   },
 
+  connection: {
+    actor: "room",
+    async write({ handle, side, memory }) {
+      if (!memory.connection) {
+        memory.connection = handle.connect({ name: "Ada" });
+        memory.heard = [];
+        memory.closed = 0;
+        memory.connection.on("said", (by, count) => memory.heard.push([by, count]));
+        memory.connection.onClose(() => memory.closed++);
+        memory.said = 0;
+      }
+      const answer = await memory.connection.say();
+      memory.said++;
+      memory.id ??= answer.id;
+      assert.deepEqual(answer, { name: "Ada", said: memory.said, id: memory.id, all: memory.said, guests: 1 });
+      await until(
+        "its event has come",
+        () => memory.heard,
+        (heard) => isDeepStrictEqual(heard.at(-1), [side, memory.said]),
+      );
+      assert.equal(memory.closed, 0, "the client notices nothing");
+    },
+    // Wakes the actor, and the connection with it.
+    check: async ({ handle, memory }) => assert.equal(await handle.total(), memory.said),
+  },
+
   inspector: {
     actor: "keys",
     async write({ handle, endpoint, memory }) {

@@ -54,6 +54,8 @@ const notes = actor({
     note: (c, text) => c.state.notes.push(text),
     all: (c) => c.state.notes,
     where: () => process.pid,
+    /** What was said so far is on disk after this, and the connections as well. */
+    keep: (c) => c.saveState({ immediate: true }),
     /** Ends when its caller says so, with `go`. */
     hang: (c) => new Promise((resolve) => (c.vars.go = resolve)),
     go: (c) => c.vars.go?.("gone"),

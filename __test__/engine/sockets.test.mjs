@@ -92,7 +92,7 @@ test("what was answered and not saved when a process was killed is done again, a
   connection.onOpen(() => opened++);
   await connection.note("0");
   // Its rows are there when something of it was saved.
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await handle.keep();
   for (const text of range(1, 21)) await connection.note(text);
   await first.kill();
   assert.equal(await moved(), second.pid);
@@ -107,7 +107,7 @@ test("a raw socket that may hibernate goes on where its actor does, after a kill
   const { endpoint, first, second, handle, moved } = await moving(t, "raw");
   const { ask, heard, closed } = await rawSocket(t, handle);
   for (const text of range(0, 5)) assert.equal(await ask(text), `${first.pid} ${text}`);
-  await new Promise((resolve) => setTimeout(resolve, 1_500));
+  await handle.keep();
   await first.kill();
   assert.equal(await moved(), second.pid);
   for (const text of range(5, 10)) assert.equal(await ask(text), `${second.pid} ${text}`);

@@ -4,6 +4,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { createClient } from "rivetkit/client";
 import { runtimeProgram } from "./lib/runtime.mjs";
+import { afterKill } from "./lib/suite.mjs";
 
 const FIRST_COLUMNS = ["id", "name", "active", "born"];
 
@@ -55,7 +56,7 @@ describe("Drizzle of the published package", () => {
       await program.kill();
       variables.MIGRATIONS = "2";
       await program.start();
-      assert.deepEqual(await shop.columns(), [...FIRST_COLUMNS, "picture", "tags"]);
+      assert.deepEqual(await afterKill(() => shop.columns()), [...FIRST_COLUMNS, "picture", "tags"]);
       assert.deepEqual(await shop.names(), ["kept"]);
       assert.equal(await shop.books(), 2);
     }));

@@ -5,6 +5,7 @@ import { after, before, describe, test } from "node:test";
 import { createClient } from "rivetkit/client";
 import { asleep, until } from "./lib/connection.mjs";
 import { runtimeProgram } from "./lib/runtime.mjs";
+import { afterKill } from "./lib/suite.mjs";
 
 let program;
 let client;
@@ -158,7 +159,7 @@ describe("a schedule", () => {
     await program.start();
     await until(
       "it fires after the crash",
-      () => handle.fired(),
+      () => afterKill(() => handle.fired()),
       (fired) => fired.length > 0,
     );
     assert.deepEqual(await handle.fired(), ["after the crash"]);

@@ -112,6 +112,9 @@ const environment = (port, folder) => ({
   RIVET__METRICS__PORT: String(port + 10),
   RIVET__FILE_SYSTEM__PATH: join(folder, "engine"),
   RIVET__TELEMETRY__ENABLED: "false",
+  // Without, a response reaches the client once it has ended.
+  RIVET__FEATURES__GUARD_GATEWAY_V3__MODE: "on",
+  RIVET__FEATURES__GUARD_GATEWAY_V3__PERCENTAGE: "100",
   // It leaves work lying on a machine that is busy with other tests, unless told that it has cores in plenty.
   RIVET__RUNTIME__WORKER_CPU_MAX: "1000000000",
   RIVET__RUNTIME__FORCE_SHUTDOWN_DURATION: "2",

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import { createClient } from "rivetkit/client";
+import { onEngine } from "./host.mjs";
 import { startServer } from "./server.mjs";
 
 /** `undefined` stands for what a client does that names no encoding. */
@@ -51,10 +52,12 @@ export async function rejection(promise, group, code) {
   return error;
 }
 
+const TOO_LATE = new Set(["actor_not_found", "actor_generation_mismatch"]);
+
 /**
  * The handle of an actor that sleeps early. A request that reaches a process just after
- * its actor went to sleep was not begun; an engine tells the published client so, which
- * leaves it to its caller to repeat it.
+ * its actor went to sleep, or woke again, was not begun; an engine tells the published
+ * client so, which leaves it to its caller to repeat it.
  */
 export const patient = (handle) =>
   new Proxy(handle, {
@@ -64,11 +67,25 @@ export const patient = (handle) =>
           try {
             return await target[name](...args);
           } catch (error) {
-            const late = error.group === "envoy" && error.code === "actor_not_found";
-            if (!late || attempt === 20) throw error;
+            const isLate = error.group === "envoy" && TOO_LATE.has(error.code);
+            if (!isLate || attempt === 20) throw error;
             await new Promise((resolve) => setTimeout(resolve, 100));
           }
         }
       };
     },
   });
+
+/**
+ * Calls an actor whose program was killed a moment ago. An engine that has not noticed
+ * yet sends the call where nobody is, and answers with an error after a while.
+ */
+export async function afterKill(call) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!onEngine || error.code !== "internal_error" || attempt === 3) throw error;
+    }
+  }
+}

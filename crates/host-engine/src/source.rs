@@ -19,6 +19,10 @@ use crate::sockets::EngineSocket;
 
 /// Bound on all waiting of one request.
 const READY_TIME: Duration = Duration::from_secs(10);
+/// Longest time that is left to the engine to wake an actor by itself.
+const WAKES_ITSELF: Duration = Duration::from_secs(3);
+/// Time in which the report of a sleep reaches the engine.
+const REPORTED: Duration = Duration::from_millis(50);
 
 /// Finds and awaits the actor of one request.
 pub(crate) struct Seeker {
@@ -77,7 +81,7 @@ impl Seeker {
                 Lookup::Stopping(..) | Lookup::Active(_) => changed.await,
                 Lookup::Absent => {
                     if !std::mem::replace(&mut self.woken, true) {
-                        self.wake();
+                        self.wake(self.patience());
                     }
                     // The sender lives in the host this holds.
                     let _ = begun.changed().await;
@@ -86,11 +90,28 @@ impl Seeker {
         }
     }
 
-    /// Has the engine start the actor, wherever that is.
-    fn wake(&self) {
+    /// How long the engine is left to itself. It wakes an actor for the messages that
+    /// it keeps of a client, once it has noticed the sleep; when it notices, it drops
+    /// what it was sent and has not passed on. A generation that begins before that
+    /// could lose its first answers.
+    fn patience(&self) -> Duration {
+        let keeps = self.socket.as_ref().and_then(|socket| socket.waits_since());
+        keeps.map_or(Duration::ZERO, |_| WAKES_ITSELF)
+    }
+
+    /// Has the engine start the actor, wherever that is, unless it does so before.
+    fn wake(&self, patience: Duration) {
         let shared = Arc::clone(&self.shared);
         let actor_id = self.actor_id;
         self.shared.spawn(async move {
+            shared.clock().sleep(patience).await;
+            // The engine does not know of the sleep before (K3).
+            if let Some(heard) = shared.sockets.heard_by(&actor_id) {
+                shared.clock().sleep_until(heard + REPORTED).await;
+            }
+            if !matches!(shared.registry.lookup(&actor_id), Lookup::Absent) {
+                return;
+            }
             if let Err(error) = shared.api.wake(&actor_id).await {
                 tracing::warn!(%actor_id, %error, "an actor with open sockets could not be woken");
             }
@@ -142,11 +163,13 @@ impl ActorSource for Seeker {
 
 #[cfg(test)]
 mod tests {
+    use bytes::Bytes;
     use futures_util::FutureExt;
     use greenroom_core::Clock;
 
     use super::*;
     use crate::rig::{Heard, adopted, shared};
+    use crate::sockets::Incoming;
 
     #[tokio::test]
     async fn a_session_whose_actor_lives_elsewhere_does_not_close_its_client() {
@@ -170,6 +193,28 @@ mod tests {
         shared.sockets.tasks.close();
         shared.sockets.tasks.wait().await;
         assert_eq!(heard.all(), [""; 0]);
+    }
+
+    #[tokio::test]
+    async fn an_actor_is_not_woken_before_the_engine_could_have() {
+        let shared = shared(Clock::real());
+        let socket = adopted(&shared, ActorId::generate(), &[]);
+        let seeker = Seeker::of_socket(Arc::clone(&shared), Arc::clone(&socket));
+        assert_eq!(seeker.patience(), Duration::ZERO, "it keeps no message");
+        let data = Bytes::from_static(b"hi");
+        let message = |index| Incoming::Message {
+            data: data.clone(),
+            binary: false,
+            index,
+        };
+        assert!(socket.incoming(message(1)));
+        assert_eq!(seeker.patience(), WAKES_ITSELF);
+        socket.give_up(1);
+        assert_eq!(
+            seeker.patience(),
+            Duration::ZERO,
+            "it has forgotten the message"
+        );
     }
 
     #[tokio::test]

@@ -1,26 +1,25 @@
 //! Requests of clients, as the engine forwards them.
 
-use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::{Bytes, BytesMut};
-use futures_util::stream::{Stream, unfold};
 use greenroom_core::Clock;
 use greenroom_error::{Error, code};
 use greenroom_gateway::{ActorRequest, HttpReply, METRICS_TYPE, ReplyBody, host_error_reply};
 use greenroom_wire::{ActorId, RayId};
 use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request};
-use http_body::{Body, Frame};
-use http_body_util::{BodyExt, Either, Full, StreamBody};
+use http_body::Body;
+use http_body_util::BodyExt;
 use rivet_envoy_client::http::{
-    HTTP_BODY_MAX_CHUNK_SIZE, HttpRequest, HttpRequestBodyStream, HttpResponse, ResponseChunk,
+    HTTP_BODY_MAX_CHUNK_SIZE, HttpRequest, HttpResponse, ResponseChunk,
 };
 use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::headers;
 use super::pieces::Pieces;
+use super::upload::{RequestBody, body_of};
 use crate::shared::Shared;
 use crate::source::Seeker;
 
@@ -31,9 +30,6 @@ const WHOLE_MAX: u64 = HTTP_BODY_MAX_CHUNK_SIZE as u64;
 /// Names the request to logs and to the client of an error.
 const RAY_HEADER: &str = "x-rivet-ray-id";
 
-type Chunks = Pin<Box<dyn Stream<Item = Result<Frame<Bytes>, String>> + Send>>;
-type RequestBody = Either<Full<Bytes>, StreamBody<Chunks>>;
-
 /// Answers one request. Dropping the future, as the client does when the other end
 /// has gone, tells user code.
 pub(super) async fn answer(
@@ -41,7 +37,7 @@ pub(super) async fn answer(
     actor_id: ActorId,
     request: HttpRequest,
 ) -> HttpResponse {
-    let reply = match request_of(request) {
+    let reply = match request_of(request, shared.clock()).await {
         Ok(request) if is_for_metrics(&request) => metrics(&shared),
         Ok(request) => {
             let gateway = shared.gateway.clone();
@@ -66,7 +62,10 @@ fn metrics(shared: &Shared) -> HttpReply {
     reply
 }
 
-fn request_of(request: HttpRequest) -> Result<ActorRequest<RequestBody>, Error> {
+async fn request_of(
+    request: HttpRequest,
+    clock: &Clock,
+) -> Result<ActorRequest<RequestBody>, Error> {
     let malformed = |reason: String| {
         Error::with(
             &code::PROTOCOL_INVALID_HTTP_REQUEST,
@@ -88,41 +87,13 @@ fn request_of(request: HttpRequest) -> Result<ActorRequest<RequestBody>, Error> 
         .map_err(|error| malformed(error.to_string()))?
         .into_parts();
     let ray_id = RayId::from_header(parts.headers.get(RAY_HEADER).map(HeaderValue::as_bytes));
-    let body = match request.body_stream {
-        Some(stream) => Either::Right(StreamBody::new(chunks(
-            request.body.unwrap_or_default(),
-            stream,
-        ))),
-        None => Either::Left(Full::from(request.body.unwrap_or_default())),
-    };
+    let body = body_of(request.body, request.body_stream, clock).await;
     Ok(ActorRequest {
         parts,
         path_and_query,
         body,
         ray_id,
     })
-}
-
-/// What came with the head, and then the stream.
-fn chunks(first: Vec<u8>, stream: HttpRequestBodyStream) -> Chunks {
-    Box::pin(unfold(
-        (first, Some(stream)),
-        |(first, stream)| async move {
-            let mut stream = stream?;
-            if !first.is_empty() {
-                let frame = Frame::data(Bytes::from(first));
-                return Some((Ok(frame), (Vec::new(), Some(stream))));
-            }
-            match stream.recv().await {
-                Ok(Some(chunk)) => {
-                    let frame = Frame::data(Bytes::from(chunk));
-                    Some((Ok(frame), (first, Some(stream))))
-                }
-                Ok(None) => None,
-                Err(error) => Some((Err(error.to_string()), (first, None))),
-            }
-        },
-    ))
 }
 
 async fn response_of(shared: &Arc<Shared>, reply: HttpReply) -> HttpResponse {

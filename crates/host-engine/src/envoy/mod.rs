@@ -17,6 +17,7 @@ mod link;
 mod pages;
 mod pieces;
 mod socket;
+mod upload;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};

@@ -12,6 +12,8 @@
 //! Invariant K1: a socket is in the map from its opening until its task ends.
 //! Invariant K2: a generation that has ended leaves no socket behind that cannot
 //! outlive it, and none at all when the actor moves away.
+//! Invariant K3: the engine hears of an actor's sleep when the clients that it keeps
+//! have heard what was said to them before.
 
 mod pace;
 mod pipe;
@@ -19,13 +21,14 @@ mod place;
 mod plan;
 mod progress;
 mod socket;
+mod voice;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use greenroom_core::{ActorHandle, ActorRef, HeldSocket, HibernationId, StopReason};
+use greenroom_core::{ActorHandle, ActorRef, HeldSocket, HibernationId, Instant, StopReason};
 use greenroom_error::{Error, Result, code};
 use greenroom_wire::ActorId;
 use parking_lot::Mutex;
@@ -130,6 +133,13 @@ impl Sockets {
         })
     }
 
+    /// When the actor's clients will have heard what was said to them; `None` if
+    /// nothing was.
+    pub(crate) fn heard_by(&self, actor_id: &ActorId) -> Option<Instant> {
+        let sockets = self.of(actor_id);
+        sockets.iter().filter_map(|socket| socket.heard_by()).max()
+    }
+
     pub(crate) fn open_count(&self) -> usize {
         self.maps.lock().open
     }
@@ -207,6 +217,9 @@ impl Shared {
                     .filter(|socket| socket.generation_ended(actor.generation))
                     .collect();
                 self.forget_later(actor, held);
+                if let Some(heard) = self.sockets.heard_by(&actor.actor_id) {
+                    self.clock().sleep_until(heard).await;
+                }
             }
             StopReason::StopIntent | StopReason::Destroy => {
                 sockets.iter().for_each(|socket| socket.actor_destroyed());

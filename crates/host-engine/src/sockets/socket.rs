@@ -19,6 +19,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::progress::Progress;
+use super::voice::Voice;
 use crate::envoy::ToGateway;
 
 /// A socket that the engine opens.
@@ -89,8 +90,7 @@ pub(crate) struct EngineSocket {
     headers: HashMap<String, String>,
     is_hibernatable: bool,
     outbox: Outbox,
-    /// `None` until the engine hands over the socket of another process.
-    way: Mutex<Option<ToGateway>>,
+    voice: Voice,
     /// Fires when there is a way, or the client has left.
     reachable: CancellationToken,
     incoming: mpsc::Sender<Incoming>,
@@ -149,7 +149,7 @@ impl EngineSocket {
             is_hibernatable: new.is_hibernatable,
             outbox,
             reachable: latch(new.way.is_some()),
-            way: Mutex::new(new.way),
+            voice: Voice::new(new.way, clock.clone()),
             incoming,
             progress: Mutex::new(Progress::new(new.resumed.as_ref().map(|r| r.last_message))),
             news: Notify::new(),
@@ -216,7 +216,7 @@ impl EngineSocket {
     }
 
     /// When the oldest message arrived that the engine was not told to forget.
-    pub(super) fn waits_since(&self) -> Option<Instant> {
+    pub(crate) fn waits_since(&self) -> Option<Instant> {
         let progress = self.progress.lock();
         self.is_hibernatable.then(|| progress.waits_since())?
     }
@@ -234,14 +234,14 @@ impl EngineSocket {
     }
 
     /// Acknowledges what arrived up to this message, whatever becomes of it.
-    pub(super) fn give_up(&self, index: u16) {
+    pub(crate) fn give_up(&self, index: u16) {
         let new = self.progress.lock().give_up(index);
         self.acknowledge(new);
     }
 
     fn acknowledge(&self, index: Option<u16>) {
-        if let (Some(index), Some(way)) = (index, &*self.way.lock()) {
-            way.acknowledge(index);
+        if let Some(index) = index {
+            self.voice.acknowledge(index);
         }
     }
 
@@ -301,9 +301,12 @@ impl EngineSocket {
     }
 
     pub(super) fn send(&self, data: &Bytes, binary: bool) {
-        if let Some(way) = &*self.way.lock() {
-            way.send(data, binary);
-        }
+        self.voice.send(data, binary);
+    }
+
+    /// When the client will have heard what was said to it; `None` if nothing was.
+    pub(super) fn heard_by(&self) -> Option<Instant> {
+        self.voice.heard_by()
     }
 
     /// Closes the client, unless it is somebody else's.
@@ -311,9 +314,7 @@ impl EngineSocket {
         if self.gone.is_cancelled() {
             return;
         }
-        if let Some(way) = &*self.way.lock() {
-            way.close(code, reason);
-        }
+        self.voice.close(code, reason);
     }
 
     /// The engine has handed the client over. False if this process is done with the
@@ -322,7 +323,7 @@ impl EngineSocket {
         if self.is_leaving() {
             return false;
         }
-        *self.way.lock() = Some(way);
+        self.voice.set_way(way);
         self.reachable.cancel();
         self.progress.lock().repeat();
         self.news.notify_one();

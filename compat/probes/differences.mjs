@@ -1,11 +1,18 @@
 // Where our answers differ from the recorded ones on purpose, and why. A probe that
 // is not listed here has to answer what the genuine addon and its engine answered.
 
+import { onEngine } from "../lib/host.mjs";
+
 const INTERNAL = "An internal error occurred";
 
 const JOURNAL = {
   answer: () => [{ journal_mode: "wal" }],
   reason: "each actor has an SQLite file of its own, and commits go through its write-ahead log",
+};
+
+const JOURNAL_IN_MEMORY = {
+  answer: () => [{ journal_mode: "memory" }],
+  reason: "what a commit replaces on an engine waits in memory",
 };
 
 const SANE_ID = {
@@ -27,6 +34,14 @@ const NAMED_PARAMS = {
   reason: "parameters that are no JSON are called so, instead of an internal error",
 };
 
+const NAMED_PARAMS_AND_HOST = {
+  answer: (recorded) =>
+    NAMED_PARAMS.answer(recorded).map((each, at) =>
+      at === 7 ? { ...each, body: { ...each.body, type: "deployed" } } : each,
+    ),
+  reason: `${NAMED_PARAMS.reason}, and who joined an engine is deployed, whatever NODE_ENV says`,
+};
+
 const UNKNOWN_ACTOR = {
   answer: ({ ct }) => ({
     status: 404,
@@ -45,7 +60,7 @@ const CAUSE = {
   reason: "a start that failed for good says why",
 };
 
-const EVERYWHERE = {
+const EMBEDDED = {
   db_pragma: JOURNAL,
   forIdMissing: SANE_ID,
   reject: HIDDEN,
@@ -53,6 +68,15 @@ const EVERYWHERE = {
   gwUnknownActor: UNKNOWN_ACTOR,
   gwBadCreate: CAUSE,
 };
+
+/** What else the engine itself answers, and so as it was recorded. */
+const ENGINE = {
+  db_pragma: JOURNAL_IN_MEMORY,
+  reject: HIDDEN,
+  gwAction: NAMED_PARAMS_AND_HOST,
+};
+
+const EVERYWHERE = onEngine ? ENGINE : EMBEDDED;
 
 /** By encoding and probe: our answer, made from the recorded one, and the reason. */
 export const DIFFERENCES = {

@@ -13,6 +13,7 @@
 //! Invariant K2: a generation that has ended leaves no socket behind that cannot
 //! outlive it, and none at all when the actor moves away.
 
+mod given;
 mod pace;
 mod pipe;
 mod place;
@@ -33,8 +34,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::shared::Shared;
-pub(crate) use socket::{EngineSocket, Incoming, KnownSocket, NewSocket};
-pub(crate) use socket::{Resumed, ResumedKind};
+pub(crate) use given::{Incoming, KnownSocket, NewSocket, Resumed, ResumedKind};
+pub(crate) use socket::EngineSocket;
 
 /// How long a session waits for its actor to wake here again. The actor may live
 /// elsewhere by then, and nobody would tell.
@@ -148,11 +149,13 @@ impl Sockets {
     }
 
     /// Forgets sessions that are no longer their clients': the actor lived elsewhere
-    /// after the generation that they know.
+    /// after the generation that they know. The others have to be handed over.
     pub(crate) fn generation_begins(&self, actor: ActorRef) {
         for socket in self.of(&actor.actor_id) {
             if socket.is_stale(actor.generation) {
                 socket.forget();
+            } else {
+                socket.awaits_way();
             }
         }
     }

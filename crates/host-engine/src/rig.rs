@@ -51,10 +51,14 @@ pub(crate) fn adopted(
     };
     let socket = shared.open_socket(actor_id, new).expect("room");
     for text in says {
-        let frame = WireFrame::new(Bytes::from_static(text.as_bytes()), false);
-        socket.outbox().push(frame).expect("room");
+        say(&socket, text);
     }
     socket
+}
+
+pub(crate) fn say(socket: &EngineSocket, text: &'static str) {
+    let frame = WireFrame::new(Bytes::from_static(text.as_bytes()), false);
+    socket.outbox().push(frame).expect("room");
 }
 
 /// What was said through one way.

@@ -209,10 +209,10 @@ fn send_away(shared: &Shared, way: ToGateway, headers: &HashMap<String, String>)
 #[cfg(test)]
 mod tests {
     use futures_util::FutureExt;
-    use greenroom_core::Clock;
+    use greenroom_core::{ActorRef, Clock};
 
     use super::*;
-    use crate::rig::{Heard, ID, adopted, shared};
+    use crate::rig::{Heard, ID, adopted, say, shared};
 
     async fn over(shared: &Shared) {
         shared.sockets.tasks.close();
@@ -248,6 +248,37 @@ mod tests {
         over(&shared).await;
         assert_eq!(heard.all(), [""; 0]);
         assert_eq!(shared.backlog.bytes(), 0);
+    }
+
+    #[tokio::test]
+    async fn what_a_generation_says_before_its_client_is_handed_over_waits_for_that() {
+        let (shared, actor_id) = (shared(Clock::real()), ActorId::generate());
+        let socket = adopted(&shared, actor_id, &["one"]);
+        socket.lasts_in_tests();
+        let [before, after] = [0, 1].map(|_| Arc::new(Heard::default()));
+        let hand_over = |heard: &Arc<Heard>| {
+            let way = heard.way(&shared);
+            opened(&shared, Some(&socket), way, &HashMap::new());
+        };
+        let until = |heard: Arc<Heard>, said: [&'static str; 1]| async move {
+            while heard.all() != said {
+                tokio::task::yield_now().await;
+            }
+        };
+        hand_over(&before);
+        until(Arc::clone(&before), ["one"]).await;
+        let generation = 1;
+        shared.sockets.generation_begins(ActorRef {
+            actor_id,
+            generation,
+        });
+        say(&socket, "two");
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(before.all(), ["one"]);
+        hand_over(&after);
+        until(after, ["two"]).await;
     }
 
     #[tokio::test]

@@ -15,6 +15,7 @@
 //! Invariant K3: the engine hears of an actor's sleep when the clients that it keeps
 //! have heard what was said to them before.
 
+mod given;
 mod pace;
 mod pipe;
 mod place;
@@ -36,8 +37,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::shared::Shared;
-pub(crate) use socket::{EngineSocket, Incoming, KnownSocket, NewSocket};
-pub(crate) use socket::{Resumed, ResumedKind};
+pub(crate) use given::{Incoming, KnownSocket, NewSocket, Resumed, ResumedKind};
+pub(crate) use socket::EngineSocket;
 
 /// How long a session waits for its actor to wake here again. The actor may live
 /// elsewhere by then, and nobody would tell.
@@ -158,11 +159,13 @@ impl Sockets {
     }
 
     /// Forgets sessions that are no longer their clients': the actor lived elsewhere
-    /// after the generation that they know.
+    /// after the generation that they know. The others have to be handed over.
     pub(crate) fn generation_begins(&self, actor: ActorRef) {
         for socket in self.of(&actor.actor_id) {
             if socket.is_stale(actor.generation) {
                 socket.forget();
+            } else {
+                socket.awaits_way();
             }
         }
     }

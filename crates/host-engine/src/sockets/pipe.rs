@@ -8,7 +8,10 @@ use greenroom_core::Instant;
 use tokio::io::DuplexStream;
 use tokio::sync::mpsc;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role};
+use tokio_tungstenite::tungstenite::{
+    self,
+    protocol::{CloseFrame, Message, Role},
+};
 
 use super::pace::SOON;
 use super::{EngineSocket, Incoming};
@@ -16,6 +19,9 @@ use crate::shared::Shared;
 
 /// Silence of a session that has said what it had to say.
 const SILENCE: Duration = Duration::from_millis(50);
+
+/// What the session has said, or how it ended.
+type Said = Option<Result<Message, tungstenite::Error>>;
 
 /// Serves the socket's end of the pipe until either side closes, or this process is
 /// done with the socket.
@@ -35,7 +41,7 @@ pub(super) async fn drive(
     socket.parted().cancel();
 }
 
-/// Moves messages both ways, once there is a way.
+/// Moves messages both ways, while there is a way.
 async fn carry(
     shared: &Shared,
     socket: &EngineSocket,
@@ -51,15 +57,18 @@ async fn carry(
     let mut closed_there = false;
     let mut parting = false;
     let clock = shared.clock();
+    // Said by a generation whose client has not been handed over yet.
+    let mut held: Option<Said> = None;
     // Since when something is due; looked at after everything else, so that the answers
     // have left before.
     let mut due: Option<Instant> = None;
     loop {
         let has_room = shared.backlog.has_room();
+        let may_speak = has_room && (closed_there || socket.has_way());
         due = (socket.is_due() && has_room && !parting)
             .then(|| due.unwrap_or_else(|| clock.now() + SOON));
         let due_at = due.unwrap_or(clock.now());
-        let message = tokio::select! {
+        let said = tokio::select! {
             biased;
             () = socket.parting().cancelled(), if !parting => {
                 parting = true;
@@ -72,7 +81,7 @@ async fn carry(
                 let _ = ours.send(message_of(next)).await;
                 continue;
             }
-            message = ours.next(), if has_room => message,
+            said = next(&mut held, &mut ours), if may_speak => said,
             () = shared.backlog.room(), if !has_room => continue,
             () = clock.sleep(SILENCE), if parting => return,
             () = socket.news() => continue,
@@ -84,7 +93,11 @@ async fn carry(
                 continue;
             }
         };
-        match message {
+        if !closed_there && !socket.has_way() {
+            held = Some(said);
+            continue;
+        }
+        match said {
             Some(Ok(Message::Text(_) | Message::Binary(_))) if closed_there => {}
             Some(Ok(Message::Text(text))) => socket.send(&text.into(), false),
             Some(Ok(Message::Binary(data))) => socket.send(&data, true),
@@ -105,6 +118,13 @@ async fn carry(
                 return;
             }
         }
+    }
+}
+
+async fn next(held: &mut Option<Said>, ours: &mut WebSocketStream<DuplexStream>) -> Said {
+    match held.take() {
+        Some(said) => said,
+        None => ours.next().await,
     }
 }
 

@@ -11,68 +11,16 @@ use greenroom_core::{
     ActorContext, Clock, ConnHandle, ConnTransport, HeldSocket, HibernationId, Instant,
 };
 use greenroom_error::{Error, code};
-use greenroom_gateway::connect;
 use greenroom_gateway::websocket::{Farewell, MessageLog, Outbox};
 use greenroom_wire::ActorId;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use super::given::{Incoming, KnownSocket, NewSocket, Resumed};
 use super::progress::Progress;
 use super::voice::Voice;
 use crate::envoy::ToGateway;
-
-/// A socket that the engine opens.
-pub(crate) struct NewSocket {
-    pub(crate) id: HibernationId,
-    /// Path and query inside the actor.
-    pub(crate) path: String,
-    pub(crate) headers: HashMap<String, String>,
-    /// Whether the engine keeps the client while the actor sleeps.
-    pub(crate) is_hibernatable: bool,
-    /// `None` for one that another process held, until the engine hands it over.
-    pub(crate) way: Option<ToGateway>,
-    /// What there is of a connection that began in another process.
-    pub(crate) resumed: Option<Resumed>,
-}
-
-/// A connection that another process held, as far as serving its socket goes.
-#[derive(Clone)]
-pub(crate) struct Resumed {
-    pub(crate) conn_id: String,
-    /// The last message that was handled there.
-    pub(crate) last_message: u16,
-    pub(crate) kind: ResumedKind,
-}
-
-#[derive(Clone)]
-pub(crate) enum ResumedKind {
-    Connection(connect::Resumed),
-    Raw,
-}
-
-/// A socket as the engine wants it named when its actor wakes.
-pub(crate) struct KnownSocket {
-    pub(crate) id: HibernationId,
-    /// Index of the last message that arrived here.
-    pub(crate) last_message: u16,
-    pub(crate) path: String,
-    pub(crate) headers: HashMap<String, String>,
-}
-
-/// Something the client did.
-#[derive(Debug)]
-pub(crate) enum Incoming {
-    Message {
-        data: Bytes,
-        binary: bool,
-        index: u16,
-    },
-    Close {
-        code: u16,
-        reason: String,
-    },
-}
 
 /// What becomes of a socket when its generation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -298,6 +246,18 @@ impl EngineSocket {
             self.outbox.close_with(&error);
         }
         taken
+    }
+
+    /// A generation begins, and what is said from here on is said by it: the engine
+    /// gives nothing of that to a client that it has not handed over yet.
+    pub(super) fn awaits_way(&self) {
+        if self.goes_on() {
+            self.voice.lose_way();
+        }
+    }
+
+    pub(super) fn has_way(&self) -> bool {
+        self.voice.has_way()
     }
 
     pub(super) fn send(&self, data: &Bytes, binary: bool) {

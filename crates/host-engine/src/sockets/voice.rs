@@ -23,8 +23,10 @@ pub(super) struct Voice {
     clock: Clock,
 }
 
+#[derive(Default)]
 struct Inner {
-    /// `None` until the engine hands over the socket of another process.
+    /// `None` while the engine has not handed the client over: to this process, or to
+    /// the generation that begins.
     way: Option<ToGateway>,
     /// When the gateway serves the socket, if it was handed over.
     taken_up: Option<Instant>,
@@ -36,8 +38,7 @@ impl Voice {
     pub(super) fn new(way: Option<ToGateway>, clock: Clock) -> Self {
         let inner = Inner {
             way,
-            taken_up: None,
-            said: None,
+            ..Inner::default()
         };
         Self {
             inner: Mutex::new(inner),
@@ -52,6 +53,15 @@ impl Voice {
             taken_up: Some(self.clock.now() + TAKEN_UP),
             said: None,
         };
+    }
+
+    /// A generation begins that the client has not been handed to.
+    pub(super) fn lose_way(&self) {
+        *self.inner.lock() = Inner::default();
+    }
+
+    pub(super) fn has_way(&self) -> bool {
+        self.inner.lock().way.is_some()
     }
 
     pub(super) fn send(&self, data: &Bytes, binary: bool) {
@@ -99,6 +109,8 @@ mod tests {
         assert_eq!(voice.heard_by(), None, "nothing was said");
         voice.send(&word, false);
         assert_eq!(voice.heard_by(), Some(clock.now() + PASSED_ON));
+        voice.lose_way();
+        assert!(!voice.has_way());
         voice.set_way(heard.way(&shared));
         assert_eq!(voice.heard_by(), None, "nothing since");
         let taken_up = clock.now() + TAKEN_UP;

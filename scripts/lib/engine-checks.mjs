@@ -30,9 +30,26 @@ export const rustTests = () =>
   });
 
 // An engine and several programs at once are enough for a machine.
-const ONE_BY_ONE = ["--test-concurrency=1"];
+const ONE_BY_ONE = { flags: ["--test-concurrency=1"] };
 
 export const nodeTests = () => onEngine(() => nodeRunner(process.execPath, "__test__/engine", {}, ONE_BY_ONE));
+
+/** Files of the suite that an engine has nothing to do with, each with what they look at instead. */
+const NOT_ON_AN_ENGINE = {
+  chat: "the example's own server, which hosts its actors",
+  "inspector-protocol": "bytes",
+  pack: "what is published",
+  runtimes: "that the addon loads, and that a program that hosts actors ends by itself",
+  "runtime-testkit": "actors in the process of a test, where nobody listens",
+};
+
+/** The suite of the published client and package. */
+export const compatTests = () =>
+  onEngine(async () => {
+    await installPackages("compat");
+    const env = { GREENROOM_COMPAT_HOST: "engine", GREENROOM_SERVER_NODE: process.execPath };
+    return nodeRunner(nodeBinary(22), "compat", env, { ...ONE_BY_ONE, leaveOut: Object.keys(NOT_ON_AN_ENGINE) });
+  });
 
 /** The published package on its own addon and on ours, in turn, with the same actors. */
 export const interchangeTests = () =>

@@ -94,10 +94,15 @@ impl Voice {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::pin;
     use std::sync::Arc;
 
+    use futures_util::poll;
+    use greenroom_core::{ActorRef, StopReason};
+    use greenroom_wire::ActorId;
+
     use super::*;
-    use crate::rig::{Heard, shared};
+    use crate::rig::{Heard, adopted, shared};
 
     #[tokio::test]
     async fn what_is_said_to_a_gateway_that_does_not_listen_yet_is_heard_later() {
@@ -119,5 +124,26 @@ mod tests {
         time.advance(TAKEN_UP);
         voice.send(&word, false);
         assert_eq!(voice.heard_by(), Some(taken_up + PASSED_ON));
+    }
+
+    #[tokio::test]
+    async fn k3_a_sleep_is_reported_when_what_was_said_was_heard() {
+        let (clock, time) = Clock::manual(0);
+        let shared = shared(clock);
+        let actor = ActorRef {
+            actor_id: ActorId::generate(),
+            generation: 1,
+        };
+        let socket = adopted(&shared, actor.actor_id, &[]);
+        socket.lasts_in_tests();
+        assert!(socket.set_way(Arc::new(Heard::default()).way(&shared)));
+        let silent = pin!(shared.sockets_after(actor, StopReason::SleepIntent));
+        assert!(poll!(silent).is_ready(), "nothing was said");
+        socket.send(&Bytes::from_static(b"word"), false);
+        let mut sleep = pin!(shared.sockets_after(actor, StopReason::SleepIntent));
+        assert!(poll!(&mut sleep).is_pending());
+        time.advance(TAKEN_UP);
+        sleep.await;
+        socket.forget();
     }
 }

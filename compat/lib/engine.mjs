@@ -57,8 +57,10 @@ export async function startEngine({ port, variables = {} } = {}) {
   writeFileSync(config, JSON.stringify(topology(endpoint, port)));
   const env = { ...process.env, ...environment(port, folder), ...variables };
   let keeper;
+  let pid;
   const start = async () => {
     keeper = fork(KEEPER, [folder, binary, "--config", config, "start"], { env, execArgv: [], stdio: "ignore" });
+    pid = once(keeper, "message").then(([told]) => told);
     const end = Date.now() + PATIENCE_MS;
     while (!(await answers(endpoint))) {
       assert(keeper.exitCode === null, `the engine ended with ${keeper.exitCode}`);
@@ -82,7 +84,7 @@ export async function startEngine({ port, variables = {} } = {}) {
     await end();
     throw error;
   }
-  return { endpoint, start, kill, end };
+  return { endpoint, start, kill, end, pid: () => pid };
 }
 
 const answers = (endpoint) =>
@@ -112,6 +114,9 @@ const environment = (port, folder) => ({
   RIVET__METRICS__PORT: String(port + 10),
   RIVET__FILE_SYSTEM__PATH: join(folder, "engine"),
   RIVET__TELEMETRY__ENABLED: "false",
+  // Its older gateway keeps a streamed response until it ends.
+  RIVET__FEATURES__GUARD_GATEWAY_V3__MODE: "on",
+  RIVET__FEATURES__GUARD_GATEWAY_V3__PERCENTAGE: "100",
   // It leaves work lying on a machine that is busy with other tests, unless told that it has cores in plenty.
   RIVET__RUNTIME__WORKER_CPU_MAX: "1000000000",
   RIVET__RUNTIME__FORCE_SHUTDOWN_DURATION: "2",

@@ -1,10 +1,30 @@
 import { defineConfig } from "vitest/config";
 
+/** What is about actors, whoever hosts them; a host's own files and listener are not. */
+const ON_ENGINE = [
+  "client",
+  "connections",
+  "counter",
+  "ends",
+  "errors",
+  "inspector",
+  "interleaving",
+  "lifecycle",
+  "mappers",
+  "queues",
+  "raw-traffic",
+  "reply",
+  "schedules",
+  "sql",
+  "state",
+  "state-transactions",
+];
+
 /** Suites that are about actors, on an engine (`GREENROOM_TEST_HOST=engine`). */
 const ENGINE = {
   test: {
     name: "engine",
-    include: ["connections", "counter", "reply", "state"].map((name) => `__test__/${name}.test.ts`),
+    include: ON_ENGINE.map((name) => `__test__/${name}.test.ts`),
     // They share the engine, and a machine has processors for one of them at a time.
     poolOptions: { forks: { singleFork: true } },
     globalSetup: ["__test__/fixtures/engine-setup.mjs"],

@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { greenroom, registryOf, served } from "./fixtures/greenroom";
+import { onEngine, unlessOnEngine } from "./fixtures/host";
 
 const { actor, UserError } = greenroom;
 const never = new Promise<never>(() => {});
+
+const anyName = unlessOnEngine("an engine makes actors of any name, which then do not start");
 
 const faulty = actor({
   state: { n: 0 },
@@ -35,7 +38,8 @@ describe("a failing action", () => {
   const masked = { message: "An internal error occurred" };
   for (const name of Object.keys(inProcess) as (keyof typeof inProcess)[]) {
     const remote = name === "user" ? {} : masked;
-    cases.push([name, inProcess[name], { ...inProcess[name], ...remote }]);
+    // By way of an engine a registry's own client is a stranger, too.
+    cases.push([name, { ...inProcess[name], ...(onEngine && remote) }, { ...inProcess[name], ...remote }]);
   }
 
   test.each(cases)("gives its caller the right error and lets the actor go on: %s", async (name, local, remote) => {
@@ -86,13 +90,16 @@ describe("a call without an actor or action", () => {
     const { local, clientIn } = await served({ faulty });
     const [a, b] = [local, clientIn()];
     const first = await a.faulty.create("once");
+    // What an engine says depends on where it comes upon the first one.
+    const code = onEngine ? /^(duplicate_key|destroyed_during_creation)$/ : /^duplicate_key$/;
     for (const client of [a, b]) {
-      await expect(client.faulty.create("once")).rejects.toMatchObject({ group: "actor", code: "duplicate_key" });
+      const refusal = { group: "actor", code: expect.stringMatching(code) };
+      await expect(client.faulty.create("once")).rejects.toMatchObject(refusal);
     }
     expect(await first.resolve()).toBe(await b.faulty.get("once").resolve());
   });
 
-  test("cannot use an actor type that is not registered", async () => {
+  test("cannot use an actor type that is not registered", anyName, async () => {
     const { local } = await served({ faulty });
     const handle = local.getOrCreate<any>("unknown", "a");
     await expect(handle.add()).rejects.toMatchObject({ group: "actor" });

@@ -2,7 +2,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { greenroom, served, temporaryFolder } from "./fixtures/greenroom";
 import { RawSocket } from "./fixtures/raw-socket";
 
@@ -12,9 +12,12 @@ const { actor } = greenroom;
 const TO_ACTOR = { patchState: 0, state: 1, rpcsList: 4 };
 const TO_INSPECTOR = { state: 0, stateUpdated: 5, rpcsList: 8, error: 16, init: 17 };
 
-async function inspect(url: string, id: string) {
-  const stored = await fetch(`${url}/actors/${id}/kv/keys/Aw%3D%3D`);
-  const token = Buffer.from(((await stored.json()) as { value: string }).value, "base64").toString();
+async function inspect({ url, namespace }: { url: string; namespace: string }, id: string) {
+  // An engine has the token a moment after the first start.
+  const token = await vi.waitFor(async () => {
+    const stored = await fetch(`${url}/actors/${id}/kv/keys/Aw%3D%3D?namespace=${namespace}`);
+    return Buffer.from(((await stored.json()) as { value: string }).value, "base64").toString();
+  }, 10_000);
   const path = `/gateway/${id}/inspector/connect?protocol_version=6`;
   const socket = await RawSocket.open(url, path, `rivet, rivet_inspector_token.${token}`);
   /** The next message of this number; others are passed over. */
@@ -30,9 +33,9 @@ async function inspect(url: string, id: string) {
 
 test("an inspector sees the state change, and cannot change it", async () => {
   const counter = actor({ state: { count: 7 }, actions: { add: (c) => ++c.state.count, look: () => 0 } });
-  const { url, local } = await served({ counter });
+  const { local, ...place } = await served({ counter });
   const handle = local.counter.getOrCreate("a");
-  const { socket, next, send } = await inspect(url, await handle.resolve());
+  const { socket, next, send } = await inspect(place, await handle.resolve());
   await next(TO_INSPECTOR.init);
   send(TO_ACTOR.state, 9);
   const shown = await next(TO_INSPECTOR.state);
@@ -63,7 +66,7 @@ test("an actor type brings tabs, whose files everybody may read", async () => {
       ],
     },
   } as Parameters<typeof actor>[0]);
-  const { url, local } = await served({ tabbed });
+  const { url, local, namespace } = await served({ tabbed });
   const id = await local.tabbed.getOrCreate("a").resolve();
   const file = (path: string) => fetch(`${url}/gateway/${id}/inspector/${path}`);
   const page = await file("custom-tabs/mine/");
@@ -75,7 +78,7 @@ test("an actor type brings tabs, whose files everybody may read", async () => {
   expect((await file("custom-tabs/queue/")).status).toBe(404);
   expect((await file("custom-tabs/mine/a%2fb")).status).toBe(400);
   expect((await file("tab.css")).headers.get("content-type")).toBe("text/css; charset=utf-8");
-  const { socket, next } = await inspect(url, id);
+  const { socket, next } = await inspect({ url, namespace }, id);
   expect((await next(TO_INSPECTOR.init)).includes("Mine")).toBe(true);
   socket.destroy();
 });

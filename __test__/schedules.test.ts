@@ -1,8 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { event, greenroom, registryOf, temporaryFolder } from "./fixtures/greenroom";
+import { unlessOnEngine } from "./fixtures/host";
 import { DAY, HOUR, MINUTE, SECOND, START, timed } from "./fixtures/timed";
 
 const { actor } = greenroom;
+
+const ownTime = unlessOnEngine("an engine's time is not ours to move");
 
 const inShort = ({ group, code }: { group: string; code: string }) => ({ group, code });
 
@@ -59,7 +62,9 @@ describe("a scheduled action", () => {
     expect(info).toEqual({ kind: "at", id, scheduledAt: expect.any(Number), firedAt: expect.any(Number) });
     expect(info.firedAt - start).toBeGreaterThanOrEqual(49);
   });
+});
 
+describe("a scheduled action, on a clock that the test moves", ownTime, () => {
   test("is refused with a clear error if its time is no number", async () => {
     const { client } = timed({ diary });
     const handle = client.diary.getOrCreate("a");
@@ -187,7 +192,7 @@ describe("a scheduled action", () => {
   });
 });
 
-describe("a cron job", () => {
+describe("a cron job", ownTime, () => {
   /** When a job fires, as UTC texts, from a start over so many days. */
   const fires = async (expression: string, zone: string, from: string, days: number) => {
     const { client, advance } = timed({ diary }, { start: Date.parse(from) });
@@ -409,7 +414,7 @@ describe("a cron job", () => {
   });
 });
 
-describe("a wall clock that is set", () => {
+describe("a wall clock that is set", ownTime, () => {
   test("back an hour fires nothing twice; forward a year fires what is due once", async () => {
     const dataDir = temporaryFolder();
     const at = (start: number) => timed({ diary }, { dataDir, start });

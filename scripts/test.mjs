@@ -33,6 +33,7 @@ const COMPAT = [
 const ENGINE = [
   { title: "engine clippy", check: engine.clippy },
   { title: "engine host", check: engine.rustTests },
+  { title: "Node tests on an engine", check: engine.ownTests },
   { title: "programs on an engine", check: engine.nodeTests },
   { title: "published client on an engine", check: engine.compatTests },
   { title: "interchange with the genuine addon", check: engine.interchangeTests },

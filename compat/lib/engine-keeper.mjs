@@ -14,6 +14,7 @@ const abandon = () => {
   engine.kill("SIGKILL");
 };
 
+engine.on("spawn", () => process.send(engine.pid));
 engine.on("error", () => process.exit(1));
 engine.on("exit", (code) => {
   if (abandoned) rmSync(folder, { recursive: true, force: true, maxRetries: 20 });

@@ -57,8 +57,10 @@ export async function startEngine({ port, variables = {} } = {}) {
   writeFileSync(config, JSON.stringify(topology(endpoint, port)));
   const env = { ...process.env, ...environment(port, folder), ...variables };
   let keeper;
+  let pid;
   const start = async () => {
     keeper = fork(KEEPER, [folder, binary, "--config", config, "start"], { env, execArgv: [], stdio: "ignore" });
+    pid = once(keeper, "message").then(([told]) => told);
     const end = Date.now() + PATIENCE_MS;
     while (!(await answers(endpoint))) {
       assert(keeper.exitCode === null, `the engine ended with ${keeper.exitCode}`);
@@ -82,7 +84,7 @@ export async function startEngine({ port, variables = {} } = {}) {
     await end();
     throw error;
   }
-  return { endpoint, start, kill, end };
+  return { endpoint, start, kill, end, pid: () => pid };
 }
 
 const answers = (endpoint) =>

@@ -70,16 +70,12 @@ export async function rustTests() {
   };
 }
 
-export async function nodeTests() {
+export async function nodeTests(options = {}) {
   const report = join(root, "target", "vitest.json");
   rmSync(report, { force: true });
-  const { code } = await run(process.execPath, [
-    join(root, "node_modules", "vitest", "vitest.mjs"),
-    "run",
-    "--reporter=default",
-    "--reporter=json",
-    `--outputFile.json=${report}`,
-  ]);
+  const runner = join(root, "node_modules", "vitest", "vitest.mjs");
+  const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
+  const { code } = await run(process.execPath, [runner, "run", ...reporters], options);
   if (!existsSync(report)) return { ok: code === 0, ...NONE };
   const told = JSON.parse(readFileSync(report, "utf8"));
   return { ok: code === 0, ...vitest(told), failures: vitestFailures(told) };

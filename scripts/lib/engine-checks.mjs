@@ -5,7 +5,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { engineBinary } from "../../compat/lib/engine.mjs";
 import { nodeBinary } from "../../compat/lib/nodes.mjs";
-import { nodeRunner, tool } from "./checks.mjs";
+import { nodeRunner, nodeTests as ownNodeTests, tool } from "./checks.mjs";
 import { root, run } from "./run.mjs";
 import { installPackages } from "./steps.mjs";
 import { cargoTest, NONE, rustFailures } from "./tally.mjs";
@@ -31,6 +31,10 @@ export const rustTests = () =>
 
 // An engine and several programs at once are enough for a machine.
 const ONE_BY_ONE = { flags: ["--test-concurrency=1"] };
+
+/** Our own tests of what actors do, on an engine. They take some minutes there. */
+const OWN = { env: { GREENROOM_TEST_HOST: "engine" }, most: 600_000 };
+export const ownTests = () => onEngine(() => ownNodeTests(OWN));
 
 export const nodeTests = () => onEngine(() => nodeRunner(process.execPath, "__test__/engine", {}, ONE_BY_ONE));
 

@@ -17,15 +17,16 @@ export class Failure extends Error {
  * `output: "show"` (default) hands our terminal to the program, so that its
  * progress display works. `"tee"` shows and keeps its text; `"keep"` only
  * keeps it. A program that cannot be started counts as exit code 127, one
- * ended by a signal as 1. Standard input is always closed: nothing here may
- * wait for an answer.
+ * ended by a signal as 1, as one is that takes longer than `most` milliseconds.
+ * Standard input is always closed: nothing here may wait for an answer.
  */
-export function run(command, args = [], { env = {}, cwd = root, output = "show" } = {}) {
+export function run(command, args = [], { env = {}, cwd = root, output = "show", most } = {}) {
   const piped = output !== "show";
   return new Promise((resolve) => {
     const child = spawn(command, args, {
       cwd,
       env: { ...process.env, ...env },
+      timeout: most,
       stdio: ["ignore", piped ? "pipe" : "inherit", piped ? "pipe" : "inherit"],
     });
     const chunks = [];

@@ -20,9 +20,11 @@ test("an actor whose process is killed goes on in another one, and its client st
   const second = await member(t, endpoint);
   await first.kill();
   assert.equal(await persist("the actor is elsewhere", () => handle.where()), second.pid);
-  assert.equal(await handle.get(), 5, "what was acknowledged is there");
-  assert.equal(await persist("the client goes on", () => connection.add(4)), 9);
-  await eventually("events arrive again", () => counts.includes(9));
+  // The call is done again if no save has named it before the kill: docs/hosts.md.
+  const kept = await handle.get();
+  assert.ok(kept === 5 || kept === 8, `what was acknowledged is there: ${kept}`);
+  assert.equal(await persist("the client goes on", () => connection.add(4)), kept + 4);
+  await eventually("events arrive again", () => counts.includes(kept + 4));
   await connection.dispose();
   assert.equal(await second.leave(), 0);
 });

@@ -118,6 +118,9 @@ describe("ActorError", () => {
     ["ws/meta_not_found_during_restore", true],
     ["client/network_error", true],
     ["guard/query_invalid_params", false],
+    ["guard/uri_parse_error", false],
+    ["guard/request_build_error", false],
+    ["guard/http_request_build_failed", false],
     ["core/internal_error", false],
     ["user/full", false],
   ])("knows of what only an engine or a client says, %s, whether it passes: %s", (pair, passes) => {

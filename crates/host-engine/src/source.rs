@@ -102,14 +102,21 @@ impl Seeker {
     /// Has the engine start the actor, wherever that is, unless it does so before.
     fn wake(&self, patience: Duration) {
         let shared = Arc::clone(&self.shared);
-        let actor_id = self.actor_id;
+        let (actor_id, socket) = (self.actor_id, self.socket.clone());
         self.shared.spawn(async move {
-            shared.clock().sleep(patience).await;
-            // The engine does not know of the sleep before (K3).
-            if let Some(heard) = shared.sockets.heard_by(&actor_id) {
-                shared.clock().sleep_until(heard + REPORTED).await;
-            }
-            if !matches!(shared.registry.lookup(&actor_id), Lookup::Absent) {
+            let is_due = is_wake_due(&shared, actor_id, patience);
+            let gone = async {
+                match &socket {
+                    Some(socket) => socket.gone().cancelled().await,
+                    None => std::future::pending().await,
+                }
+            };
+            let is_due = tokio::select! {
+                is_due = is_due => is_due,
+                () = shared.sockets.leaving.cancelled() => false,
+                () = gone => false,
+            };
+            if !is_due {
                 return;
             }
             if let Err(error) = shared.api.wake(&actor_id).await {
@@ -159,6 +166,17 @@ impl ActorSource for Seeker {
             ))
         })
     }
+}
+
+/// Resolves when the engine has had its time to wake the actor: true if it did not,
+/// and somebody still may.
+async fn is_wake_due(shared: &Shared, actor_id: ActorId, patience: Duration) -> bool {
+    shared.clock().sleep(patience).await;
+    // The engine does not know of the sleep before (K3).
+    if let Some(heard) = shared.sockets.heard_by(&actor_id) {
+        shared.clock().sleep_until(heard + REPORTED).await;
+    }
+    shared.is_open() && matches!(shared.registry.lookup(&actor_id), Lookup::Absent)
 }
 
 #[cfg(test)]
@@ -215,6 +233,25 @@ mod tests {
             Duration::ZERO,
             "it has forgotten the message"
         );
+    }
+
+    #[tokio::test]
+    async fn a_wake_is_asked_for_once_the_engine_has_had_its_time_and_not_by_a_host_that_leaves() {
+        let (clock, time) = Clock::manual(0);
+        let shared = shared(clock);
+        let id = ActorId::generate();
+        let mut due = Box::pin(is_wake_due(&shared, id, WAKES_ITSELF));
+        for span in [Duration::ZERO, WAKES_ITSELF - REPORTED] {
+            time.advance(span);
+            assert_eq!(due.as_mut().now_or_never(), None);
+        }
+        time.advance(REPORTED);
+        assert!(due.await);
+        let mut late = Box::pin(is_wake_due(&shared, id, WAKES_ITSELF));
+        assert_eq!(late.as_mut().now_or_never(), None);
+        shared.stage.send_replace(Stage::Closed);
+        time.advance(WAKES_ITSELF);
+        assert!(!late.await);
     }
 
     #[tokio::test]

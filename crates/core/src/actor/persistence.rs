@@ -237,8 +237,8 @@ impl ActorTask {
                 self.retry_failed_save();
             }
             (Kind::Workflow { reply, .. }, Err(error)) => {
-                reply.send(Err(error));
                 self.retry_failed_save();
+                reply.send(Err(error));
             }
         }
     }

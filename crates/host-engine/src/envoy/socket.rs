@@ -282,6 +282,40 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn a_session_whose_client_is_never_handed_over_ends_and_says_so() {
+        let (clock, time) = Clock::manual(0);
+        let (shared, actor_id) = (shared(clock), ActorId::generate());
+        let socket = adopted(&shared, actor_id, &[]);
+        socket.lasts_in_tests();
+        let heard = Arc::new(Heard::default());
+        opened(&shared, Some(&socket), heard.way(&shared), &HashMap::new());
+        let generation = 1;
+        shared.sockets.generation_begins(ActorRef {
+            actor_id,
+            generation,
+        });
+        socket
+            .outbox()
+            .close_with(&Error::new(&code::ACTOR_STOPPED));
+        shared.sockets.tasks.close();
+        while shared.sockets.tasks.wait().now_or_never().is_none() {
+            time.advance(Duration::from_secs(1));
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(heard.all(), ["closes with Some(1000)"]);
+    }
+
+    #[tokio::test]
+    async fn a_session_for_a_client_that_no_engine_has_ends() {
+        let shared = shared(Clock::real());
+        let socket = adopted(&shared, ActorId::generate(), &[]);
+        socket
+            .outbox()
+            .close_with(&Error::new(&code::ACTOR_STOPPED));
+        over(&shared).await;
+    }
+
+    #[tokio::test]
     async fn a_client_of_a_session_that_is_over_is_sent_away() {
         let (clock, time) = Clock::manual(0);
         let (shared, actor_id) = (shared(clock), ActorId::generate());

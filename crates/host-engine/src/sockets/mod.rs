@@ -45,6 +45,11 @@ pub(crate) use socket::EngineSocket;
 const HELD_TIME: Duration = Duration::from_secs(600);
 /// Longest time for what was said to leave with an actor that moves away.
 const PARTING_TIME: Duration = Duration::from_secs(2);
+/// Longest time that the report of a sleep waits for clients to hear what was said:
+/// more than one that was handed over just now takes.
+const HEARD_MAX: Duration = Duration::from_millis(1_200);
+/// Until it is looked again whether something waits to be said.
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 #[derive(Default)]
 pub(crate) struct Sockets {
@@ -165,7 +170,7 @@ impl Sockets {
             if socket.is_stale(actor.generation) {
                 socket.forget();
             } else {
-                socket.awaits_way();
+                socket.await_hand_over();
             }
         }
     }
@@ -219,10 +224,8 @@ impl Shared {
                     .into_iter()
                     .filter(|socket| socket.generation_ended(actor.generation))
                     .collect();
-                self.forget_later(actor, held);
-                if let Some(heard) = self.sockets.heard_by(&actor.actor_id) {
-                    self.clock().sleep_until(heard).await;
-                }
+                self.forget_later(actor, held.clone());
+                self.until_heard(&held).await;
             }
             StopReason::StopIntent | StopReason::Destroy => {
                 sockets.iter().for_each(|socket| socket.actor_destroyed());
@@ -235,6 +238,26 @@ impl Shared {
                 }
             }
             StopReason::Lost => sockets.iter().for_each(|socket| socket.forget()),
+        }
+    }
+
+    /// Waits until these clients have heard what was said to them (K3), but not for long.
+    async fn until_heard(&self, held: &[Arc<EngineSocket>]) {
+        let clock = self.clock();
+        let end = clock.now() + HEARD_MAX;
+        loop {
+            // What is on its way to the session's end of the pipe arrives there.
+            tokio::task::yield_now().await;
+            let now = clock.now();
+            let soon = now + LOOK_AGAIN;
+            let at = |socket: &Arc<EngineSocket>| match socket.holds_words() {
+                true => Some(soon),
+                false => socket.heard_by().filter(|at| *at > now),
+            };
+            match held.iter().filter_map(at).max() {
+                Some(at) if now < end => clock.sleep_until(at.min(end)).await,
+                _ => return,
+            }
         }
     }
 

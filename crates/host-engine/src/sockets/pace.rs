@@ -71,7 +71,7 @@ impl Shared {
             return;
         };
         // Of an answer that is still here the client did not hear.
-        if !socket.outbox().holds_frames() {
+        if !socket.holds_words() {
             self.name_handled(socket);
             self.saved_now(&ctx).await;
         }

@@ -41,7 +41,7 @@ pub(super) async fn drive(
     socket.parted().cancel();
 }
 
-/// Moves messages both ways, while there is a way.
+/// Moves messages both ways, once the engine has handed the client over.
 async fn carry(
     shared: &Shared,
     socket: &EngineSocket,
@@ -64,8 +64,13 @@ async fn carry(
     let mut due: Option<Instant> = None;
     loop {
         let has_room = shared.backlog.has_room();
-        let may_speak = has_room && (closed_there || socket.has_way());
-        due = (socket.is_due() && has_room && !parting)
+        // One that parts or has closed waits for nobody any more.
+        let awaits = |closed_there: bool, parting: bool| match closed_there || parting {
+            true => None,
+            false => socket.awaits_until(),
+        };
+        let awaited = awaits(closed_there, parting);
+        due = (socket.is_due() && has_room && !parting && awaited.is_none())
             .then(|| due.unwrap_or_else(|| clock.now() + SOON));
         let due_at = due.unwrap_or(clock.now());
         let said = tokio::select! {
@@ -81,7 +86,8 @@ async fn carry(
                 let _ = ours.send(message_of(next)).await;
                 continue;
             }
-            said = next(&mut held, &mut ours), if may_speak => said,
+            said = next(&mut held, &mut ours), if has_room && awaited.is_none() => said,
+            () = clock.sleep_until(awaited.unwrap_or(due_at)), if awaited.is_some() => continue,
             () = shared.backlog.room(), if !has_room => continue,
             () = clock.sleep(SILENCE), if parting => return,
             () = socket.news() => continue,
@@ -93,7 +99,7 @@ async fn carry(
                 continue;
             }
         };
-        if !closed_there && !socket.has_way() {
+        if awaits(closed_there, parting).is_some() {
             held = Some(said);
             continue;
         }

@@ -130,6 +130,10 @@ impl Shared {
         let serving = async move {
             serve(Arc::clone(&me), Arc::clone(&served), far).await;
             me.sockets.leave(&served);
+            // Nobody finds it any more who could hand it over.
+            if !served.reachable().is_cancelled() {
+                served.forget();
+            }
         };
         tasks.spawn_on(serving, &self.runtime);
         Ok(socket)

@@ -219,7 +219,7 @@ impl EngineSocket {
         &self.outbox
     }
 
-    pub(super) fn gone(&self) -> &CancellationToken {
+    pub(crate) fn gone(&self) -> &CancellationToken {
         &self.gone
     }
 
@@ -250,14 +250,15 @@ impl EngineSocket {
 
     /// A generation begins, and what is said from here on is said by it: the engine
     /// gives nothing of that to a client that it has not handed over yet.
-    pub(super) fn awaits_way(&self) {
+    pub(super) fn await_hand_over(&self) {
         if self.goes_on() {
-            self.voice.lose_way();
+            self.voice.await_hand_over();
         }
     }
 
-    pub(super) fn has_way(&self) -> bool {
-        self.voice.has_way()
+    /// Until when nothing is to be said to the client; `None` if it may be.
+    pub(super) fn awaits_until(&self) -> Option<Instant> {
+        self.voice.awaits_until()
     }
 
     pub(super) fn send(&self, data: &Bytes, binary: bool) {
@@ -267,6 +268,11 @@ impl EngineSocket {
     /// When the client will have heard what was said to it; `None` if nothing was.
     pub(super) fn heard_by(&self) -> Option<Instant> {
         self.voice.heard_by()
+    }
+
+    /// Whether something waits here that the client is to hear.
+    pub(super) fn holds_words(&self) -> bool {
+        self.outbox.holds_frames() || self.awaits_until().is_some()
     }
 
     /// Closes the client, unless it is somebody else's.

@@ -17,6 +17,9 @@ use crate::envoy::ToGateway;
 const PASSED_ON: Duration = Duration::from_millis(50);
 /// Time after which the gateway serves a socket again that it handed over.
 const TAKEN_UP: Duration = Duration::from_secs(1);
+/// Longest time that a new generation waits for its client to be handed over. The
+/// engine says nothing of a client that it leaves out, nor of a start that failed.
+const HAND_OVER_MAX: Duration = Duration::from_secs(3);
 
 pub(super) struct Voice {
     inner: Mutex<Inner>,
@@ -25,9 +28,10 @@ pub(super) struct Voice {
 
 #[derive(Default)]
 struct Inner {
-    /// `None` while the engine has not handed the client over: to this process, or to
-    /// the generation that begins.
+    /// `None` until the engine hands over the socket of another process.
     way: Option<ToGateway>,
+    /// Until when a generation that began waits for the client to be handed to it.
+    awaits_until: Option<Instant>,
     /// When the gateway serves the socket, if it was handed over.
     taken_up: Option<Instant>,
     /// When something was said last since then.
@@ -51,17 +55,24 @@ impl Voice {
         *self.inner.lock() = Inner {
             way: Some(way),
             taken_up: Some(self.clock.now() + TAKEN_UP),
-            said: None,
+            ..Inner::default()
         };
     }
 
     /// A generation begins that the client has not been handed to.
-    pub(super) fn lose_way(&self) {
-        *self.inner.lock() = Inner::default();
+    pub(super) fn await_hand_over(&self) {
+        let mut inner = self.inner.lock();
+        *inner = Inner {
+            way: inner.way.take(),
+            awaits_until: Some(self.clock.now() + HAND_OVER_MAX),
+            ..Inner::default()
+        };
     }
 
-    pub(super) fn has_way(&self) -> bool {
-        self.inner.lock().way.is_some()
+    /// Until when nothing is to be said; `None` if it may be.
+    pub(super) fn awaits_until(&self) -> Option<Instant> {
+        let until = self.inner.lock().awaits_until;
+        until.filter(|until| *until > self.clock.now())
     }
 
     pub(super) fn send(&self, data: &Bytes, binary: bool) {
@@ -73,8 +84,10 @@ impl Voice {
     }
 
     pub(super) fn close(&self, code: u16, reason: String) {
-        if let Some(way) = &self.inner.lock().way {
+        let mut inner = self.inner.lock();
+        if let Some(way) = &inner.way {
             way.close(code, reason);
+            inner.said = Some(self.clock.now());
         }
     }
 
@@ -114,9 +127,10 @@ mod tests {
         assert_eq!(voice.heard_by(), None, "nothing was said");
         voice.send(&word, false);
         assert_eq!(voice.heard_by(), Some(clock.now() + PASSED_ON));
-        voice.lose_way();
-        assert!(!voice.has_way());
+        voice.await_hand_over();
+        assert_eq!(voice.awaits_until(), Some(clock.now() + HAND_OVER_MAX));
         voice.set_way(heard.way(&shared));
+        assert_eq!(voice.awaits_until(), None);
         assert_eq!(voice.heard_by(), None, "nothing since");
         let taken_up = clock.now() + TAKEN_UP;
         voice.send(&word, false);
@@ -124,6 +138,9 @@ mod tests {
         time.advance(TAKEN_UP);
         voice.send(&word, false);
         assert_eq!(voice.heard_by(), Some(taken_up + PASSED_ON));
+        voice.await_hand_over();
+        time.advance(HAND_OVER_MAX);
+        assert_eq!(voice.awaits_until(), None, "and not for ever");
     }
 
     #[tokio::test]
@@ -137,11 +154,14 @@ mod tests {
         let socket = adopted(&shared, actor.actor_id, &[]);
         socket.lasts_in_tests();
         assert!(socket.set_way(Arc::new(Heard::default()).way(&shared)));
-        let silent = pin!(shared.sockets_after(actor, StopReason::SleepIntent));
-        assert!(poll!(silent).is_ready(), "nothing was said");
+        // Nothing was said, and nobody turns the clock.
+        shared.sockets_after(actor, StopReason::SleepIntent).await;
         socket.send(&Bytes::from_static(b"word"), false);
         let mut sleep = pin!(shared.sockets_after(actor, StopReason::SleepIntent));
-        assert!(poll!(&mut sleep).is_pending());
+        for _ in 0..8 {
+            assert!(poll!(&mut sleep).is_pending());
+            tokio::task::yield_now().await;
+        }
         time.advance(TAKEN_UP);
         sleep.await;
         socket.forget();

@@ -40,7 +40,7 @@ const skip = !chromium && "no Chromium on this machine";
 
 test("two tabs chat, see each other, and find what was said after a restart", { skip, timeout: 120_000 }, async (t) => {
   const dataDir = await mkdtemp(join(tmpdir(), "greenroom-chat-"));
-  t.after(() => rm(dataDir, { recursive: true, force: true }));
+  t.after(() => rm(dataDir, { recursive: true, force: true, maxRetries: 20 }));
   const browser = await startBrowser(t);
   const chat = await startChat(t, dataDir);
   const ada = await browser.tab(`${chat.url}/?room=tea&name=Ada`);

@@ -56,13 +56,26 @@ async function shellOnceAsleep(file, sql) {
   }
 }
 
+/** The registries on each folder of a test. */
+const registries = new Map();
+
 function folder(t) {
   const path = mkdtempSync(join(tmpdir(), "greenroom-files-"));
-  t.after(() => rmSync(path, { recursive: true, force: true, maxRetries: 20 }));
+  const open = [];
+  registries.set(path, open);
+  // One after the other: a registry that lives makes folders of its own.
+  t.after(async () => {
+    for (const registry of open) await registry.shutdown();
+    rmSync(path, { recursive: true, force: true, maxRetries: 20 });
+  });
   return path;
 }
 
-const registryIn = (dataDir) => setup({ use: { journal }, dataDir, logging: { level: "silent" } });
+function registryIn(dataDir, use = { journal }) {
+  const registry = setup({ use, dataDir, logging: { level: "silent" } });
+  registries.get(dataDir).push(registry);
+  return registry;
+}
 
 const texts = (file) => {
   const database = new Database(file);
@@ -94,8 +107,7 @@ test("the file of a sleeping actor, its log included, opens elsewhere and back",
 
 test("the shell reads and writes the file of an actor that sleeps, and it wakes with what was written", async (t) => {
   const dataDir = folder(t);
-  const registry = setup({ use: { napper }, dataDir, logging: { level: "silent" } });
-  t.after(() => registry.shutdown());
+  const registry = registryIn(dataDir, { napper });
   const handle = registry.client().napper.getOrCreate("a");
   await handle.write("one");
   const id = await handle.resolve();
@@ -110,7 +122,6 @@ test("a file as RivetKit leaves it, with a rollback journal and its tables alone
   const dataDir = folder(t);
   const file = join(dataDir, "theirs.sqlite");
   const registry = registryIn(dataDir);
-  t.after(() => registry.shutdown());
   const before = registry.client().journal.getOrCreate("a");
   await before.write("one");
   await before.write("two");
@@ -134,7 +145,6 @@ test("a backup opens elsewhere, and may be changed before it is imported", async
   const dataDir = folder(t);
   const file = join(dataDir, "backup.sqlite");
   const registry = registryIn(dataDir);
-  t.after(() => registry.shutdown());
   await registry.client().journal.getOrCreate("a").write("one");
   await registry.export("journal", "a", file);
   assert.deepEqual(texts(file), ["one"]);
@@ -153,7 +163,6 @@ test("a plain SQLite file becomes a new actor with its tables", async (t) => {
   plain.exec("create table entry (text); insert into entry values ('from elsewhere')");
   plain.close();
   const registry = registryIn(dataDir);
-  t.after(() => registry.shutdown());
   await registry.import("journal", "a", file);
   const handle = registry.client().journal.get("a");
   assert.deepEqual(await handle.read(), [0, ["from elsewhere"]]);

@@ -36,7 +36,7 @@ const PASSING =
  * What goes wrong on the way to an actor passes, and an engine has many words for it;
  * but for what is wrong about the request.
  */
-const ON_THE_WAY = /^guard\/(?!no_|missing|invalid|query|request_[bt]|websocket_n|uri|http)/;
+const ON_THE_WAY = /^guard\/(?!no_|miss|invalid|query|request_[bt]|websocket_n|uri|http)/;
 
 export function isRetryable(group: string, code: string): boolean {
   const pair = `${group}/${code}`;

@@ -64,13 +64,8 @@ async fn carry(
     let mut due: Option<Instant> = None;
     loop {
         let has_room = shared.backlog.has_room();
-        // One that parts or has closed waits for nobody any more.
-        let awaits = |closed_there: bool, parting: bool| match closed_there || parting {
-            true => None,
-            false => socket.awaits_until(),
-        };
-        let awaited = awaits(closed_there, parting);
-        due = (socket.is_due() && has_room && !parting && awaited.is_none())
+        let awaited_until = awaited(socket, closed_there || parting);
+        due = (socket.is_due() && has_room && !parting && awaited_until.is_none())
             .then(|| due.unwrap_or_else(|| clock.now() + SOON));
         let due_at = due.unwrap_or(clock.now());
         let said = tokio::select! {
@@ -86,8 +81,8 @@ async fn carry(
                 let _ = ours.send(message_of(next)).await;
                 continue;
             }
-            said = next(&mut held, &mut ours), if has_room && awaited.is_none() => said,
-            () = clock.sleep_until(awaited.unwrap_or(due_at)), if awaited.is_some() => continue,
+            said = next(&mut held, &mut ours), if has_room && awaited_until.is_none() => said,
+            () = clock.sleep_until(awaited_until.unwrap_or(due_at)), if awaited_until.is_some() => continue,
             () = shared.backlog.room(), if !has_room => continue,
             () = clock.sleep(SILENCE), if parting => return,
             () = socket.news() => continue,
@@ -99,7 +94,7 @@ async fn carry(
                 continue;
             }
         };
-        if awaits(closed_there, parting).is_some() {
+        if awaited(socket, closed_there || parting).is_some() {
             held = Some(said);
             continue;
         }
@@ -125,6 +120,11 @@ async fn carry(
             }
         }
     }
+}
+
+/// Until when the client's hand-over is awaited, by one that is not over.
+fn awaited(socket: &EngineSocket, is_over: bool) -> Option<Instant> {
+    socket.awaits_until().filter(|_| !is_over)
 }
 
 async fn next(held: &mut Option<Said>, ours: &mut WebSocketStream<DuplexStream>) -> Said {

@@ -2,14 +2,13 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { describe, expect, test } from "vitest";
 import { jsCodec } from "../ts/codec/index";
 import { event, greenroom, registryOf, served } from "./fixtures/greenroom";
-import { onEngine, unlessOnEngine } from "./fixtures/host";
+import { onEngine, outlives, unlessOnEngine } from "./fixtures/host";
 import { cborOnlyValues, largeText, roundTripValues } from "./fixtures/values";
 
 const { actor } = greenroom;
 const storage = new AsyncLocalStorage<string>();
 
 const throughEngine = unlessOnEngine("a call goes out to the engine and comes back as a stranger's");
-const outlives = unlessOnEngine("an engine outlives its processes: a call waits for the next one");
 
 const echo = actor({
   createConnState: (_c, params: { name: string } | null) => ({ name: params?.name ?? "nobody" }),

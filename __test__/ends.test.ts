@@ -1,11 +1,10 @@
 /** Starts, saves and ends that go wrong, cross each other or take too long. */
 import { describe, expect, test } from "vitest";
 import { event, greenroom, kitOf, registryOf, temporaryFolder } from "./fixtures/greenroom";
-import { onEngine, unlessOnEngine } from "./fixtures/host";
+import { onEngine, ownTime, unlessOnEngine } from "./fixtures/host";
 
 const { actor, db, setup, UserError } = greenroom;
 
-const ownTime = unlessOnEngine("an engine's time is not ours to move");
 const kit = unlessOnEngine("a test kit has a host of its own");
 
 const never = () => new Promise<never>(() => {});

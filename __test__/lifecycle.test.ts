@@ -1,10 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { event, greenroom, registryOf, temporaryFolder } from "./fixtures/greenroom";
-import { onEngine, unlessOnEngine } from "./fixtures/host";
+import { onEngine, outlives, unlessOnEngine } from "./fixtures/host";
 
 const { actor } = greenroom;
 
-const outlives = unlessOnEngine("an engine outlives its processes: a call waits for the next one");
 const shared = unlessOnEngine("processes share an engine, and no data directory of theirs is locked");
 
 /** An actor that notes its hooks, and tells when it sleeps and when it is gone. */

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { event, greenroom, registryOf, served, temporaryFolder } from "./fixtures/greenroom";
-import { onEngine, unlessOnEngine } from "./fixtures/host";
+import { onEngine, ownTime } from "./fixtures/host";
 import { DAY, MINUTE, SECOND, timed } from "./fixtures/timed";
 
 const { actor, queue } = greenroom;
-
-const ownTime = unlessOnEngine("an engine's time is not ours to move");
 
 /** Works its queue off in `run`, answers each job with its double. */
 const worker = actor({

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { event, greenroom, registryOf, temporaryFolder } from "./fixtures/greenroom";
-import { unlessOnEngine } from "./fixtures/host";
+import { ownTime } from "./fixtures/host";
 import { DAY, HOUR, MINUTE, SECOND, START, timed } from "./fixtures/timed";
 
 const { actor } = greenroom;
-
-const ownTime = unlessOnEngine("an engine's time is not ours to move");
 
 const inShort = ({ group, code }: { group: string; code: string }) => ({ group, code });
 

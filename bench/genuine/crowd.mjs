@@ -3,18 +3,13 @@
 // on an engine, with this addon or with its own. Prints how fast they come, what they
 // take, how fast they sleep and wake, and whose processor time all that is.
 
-import { fork } from "node:child_process";
 import { once } from "node:events";
-import { copyFileSync, symlinkSync } from "node:fs";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { createClient } from "rivetkit/client";
 import { abreast, cpuSeconds, FOR_CROWDS, insistence, makeCrowd, restart } from "../../__test__/engine/crowd.mjs";
-import { engine, temporaryFolder } from "../../__test__/engine/pool.mjs";
+import { engine } from "../../__test__/engine/pool.mjs";
+import { SIDES, scoped, startProgram } from "./on-engine.mjs";
 
-const at = (path) => fileURLToPath(new URL(path, import.meta.url));
-const FOLDERS = { genuine: ".", ours: "../../compat" };
 /** Actors that sleep and wake in turn. */
 const LIVING = 50;
 
@@ -23,39 +18,14 @@ const { values, positionals } = parseArgs({
   options: { actors: { type: "string", default: "1000" }, starts: { type: "string", default: "1000" } },
 });
 const [ACTORS, STARTS] = [values.actors, values.starts].map(Number);
-const folder = FOLDERS[positionals[0]];
+const folder = SIDES[positionals[0]];
 if (folder === undefined) throw new Error("whose addon? ours or genuine");
 
-/** What the helpers of the tests clean up at the end of a test, and this at its own. */
-const cleanup = [];
-const scope = { after: (work) => cleanup.push(work) };
-
 /** The process; gives what it has become when it is asked. */
-async function program(endpoint) {
-  const home = temporaryFolder(scope);
-  symlinkSync(at(`${folder}/node_modules`), join(home, "node_modules"));
-  copyFileSync(at("crowd-program.mjs"), join(home, "crowd-program.mjs"));
-  const child = fork(join(home, "crowd-program.mjs"), [], {
-    cwd: home,
-    execArgv: ["--expose-gc"],
-    stdio: ["ignore", "ignore", "ignore", "ipc"],
-    env: {
-      ...process.env,
-      RIVETKIT_RUNTIME: "native",
-      RIVETKIT_ENGINE_SPAWN: "never",
-      RIVET_ENDPOINT: endpoint,
-      RIVET_LOG_LEVEL: "silent",
-      // One arena: with many, what threads leave behind in each looks like growth.
-      MALLOC_ARENA_MAX: "1",
-    },
-  });
-  const ended = once(child, "exit");
-  scope.after(async () => {
-    if (child.connected) child.send("stop");
-    await ended;
-  });
-  const [ready] = await Promise.race([once(child, "message"), ended.then(() => [])]);
-  if (ready === undefined) throw new Error("the program ended before it was ready");
+async function program(scope, endpoint) {
+  // One arena: with many, what threads leave behind in each looks like growth.
+  const options = { env: { MALLOC_ARENA_MAX: "1" }, flags: ["--expose-gc"] };
+  const child = await startProgram(scope, "crowd-program.mjs", folder, endpoint, options);
   return async () => {
     child.send("figures");
     const [{ figures }] = await once(child, "message");
@@ -65,9 +35,9 @@ async function program(endpoint) {
 
 const megabytes = (bytes) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
 
-async function measure() {
+async function measure(scope) {
   const { endpoint, pid } = await engine(scope, FOR_CROWDS);
-  const ask = await program(endpoint);
+  const ask = await program(scope, endpoint);
   const client = createClient({ endpoint, encoding: "bare", disableMetadataLookup: true });
   scope.after(() => client.dispose());
   const { insist, refusals } = insistence();
@@ -98,8 +68,4 @@ async function measure() {
   }
 }
 
-try {
-  await measure();
-} finally {
-  for (const work of cleanup.reverse()) await work();
-}
+await scoped(measure);

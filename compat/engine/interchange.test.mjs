@@ -6,6 +6,7 @@ import { test } from "node:test";
 import { createClient } from "rivetkit/client";
 import { engine, eventually } from "../../__test__/engine/pool.mjs";
 import { HASTY } from "../lib/host.mjs";
+import { afterKillOnEngine } from "../lib/suite.mjs";
 import { KINDS } from "./kinds.mjs";
 import { startSide } from "./sides.mjs";
 
@@ -34,6 +35,8 @@ for (const order of ORDERS) {
         const program = await startSide(t, side, PROGRAM, endpoint);
         for (const { title, kind, context } of actors) {
           const now = { ...context, round, side, since, awake: () => awake(endpoint, context) };
+          // The others are called when the engine has noticed, then.
+          if (title === "state" && round > 0) await afterKillOnEngine(() => context.handle.kept());
           if (round > 0) await t.test(`${title}: ${order[round - 1]} to ${side}`, () => kind.check(now));
           await t.test(`${title}: written by ${side}`, () => kind.write(now));
         }

@@ -20,6 +20,13 @@ export const HASTY = {
   RIVET__GUARD__ROUTE_PEGBOARD_RESOLVE_QUERY_TIMEOUT_MS: "60000",
 };
 
+/**
+ * Codes, of the group `envoy`, for a request that reaches a process just after its actor
+ * went to sleep, or woke again. It was not begun; an engine tells the published client
+ * so, which leaves it to its caller to repeat it.
+ */
+export const CAME_TOO_LATE = ["actor_not_found", "actor_generation_mismatch"];
+
 /** Options of a test of what an engine does in its own way; `reason` says how. */
 export const unlessOnEngine = (reason) => ({ skip: onEngine && reason });
 

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe } from "node:test";
 import { createClient } from "rivetkit/client";
-import { onEngine } from "./host.mjs";
+import { CAME_TOO_LATE, onEngine } from "./host.mjs";
 import { startServer } from "./server.mjs";
 
 /** `undefined` stands for what a client does that names no encoding. */
@@ -52,27 +52,25 @@ export async function rejection(promise, group, code) {
   return error;
 }
 
-const TOO_LATE = new Set(["actor_not_found", "actor_generation_mismatch"]);
+/** Calls again, so often in all, while the call fails for a reason that passes. */
+async function again(call, { times, pause = 0 }, passes) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await call();
+    } catch (error) {
+      if (!passes(error) || attempt === times) throw error;
+      await new Promise((resolve) => setTimeout(resolve, pause));
+    }
+  }
+}
 
-/**
- * The handle of an actor that sleeps early. A request that reaches a process just after
- * its actor went to sleep, or woke again, was not begun; an engine tells the published
- * client so, which leaves it to its caller to repeat it.
- */
+const cameTooLate = ({ group, code }) => group === "envoy" && CAME_TOO_LATE.includes(code);
+
+/** The handle of an actor that sleeps early, which asks again what came too late. */
 export const patient = (handle) =>
   new Proxy(handle, {
     get(target, name) {
-      return async (...args) => {
-        for (let attempt = 1; ; attempt++) {
-          try {
-            return await target[name](...args);
-          } catch (error) {
-            const isLate = error.group === "envoy" && TOO_LATE.has(error.code);
-            if (!isLate || attempt === 20) throw error;
-            await new Promise((resolve) => setTimeout(resolve, 100));
-          }
-        }
-      };
+      return (...args) => again(async () => target[name](...args), { times: 20, pause: 100 }, cameTooLate);
     },
   });
 
@@ -80,12 +78,7 @@ export const patient = (handle) =>
  * Calls an actor whose program was killed a moment ago. An engine that has not noticed
  * yet sends the call where nobody is, and answers with an error after a while.
  */
-export async function afterKill(call) {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await call();
-    } catch (error) {
-      if (!onEngine || error.code !== "internal_error" || attempt === 3) throw error;
-    }
-  }
-}
+export const afterKillOnEngine = (call) => again(call, { times: 3 }, ({ code }) => code === "internal_error");
+
+/** The same on either host: the embedded one has no such while. */
+export const afterKill = onEngine ? afterKillOnEngine : (call) => call();

@@ -1,5 +1,6 @@
 // Runs probes against a program and gathers their answers.
 
+import { CAME_TOO_LATE } from "../lib/host.mjs";
 import actions from "./actions.mjs";
 import actors from "./actors.mjs";
 import connections from "./connections.mjs";
@@ -35,8 +36,8 @@ export async function runProbes({ endpoint, encoding, inFlight, wanted = () => t
   await tools.dispose();
 }
 
-/** True of what an engine says to a request that comes just after its actor fell asleep. */
-const cameTooLate = (value) => /envoy"?,"?actor_(not_found|generation_mismatch)/.test(JSON.stringify(value));
+const TOO_LATE = new RegExp(`envoy"?,"?(${CAME_TOO_LATE.join("|")})`);
+const cameTooLate = (value) => TOO_LATE.test(JSON.stringify(value));
 
 async function bounded(promise) {
   let timer;

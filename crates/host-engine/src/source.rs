@@ -80,49 +80,16 @@ impl Seeker {
                 _ if self.socket.is_none() => return Err(self.stopped()),
                 Lookup::Stopping(..) | Lookup::Active(_) => changed.await,
                 Lookup::Absent => {
-                    if !std::mem::replace(&mut self.woken, true) {
-                        self.wake(self.patience());
+                    if let Some(socket) = &self.socket
+                        && !std::mem::replace(&mut self.woken, true)
+                    {
+                        wake(&self.shared, Arc::clone(socket));
                     }
                     // The sender lives in the host this holds.
                     let _ = begun.changed().await;
                 }
             }
         }
-    }
-
-    /// How long the engine is left to itself. It wakes an actor for the messages that
-    /// it keeps of a client, once it has noticed the sleep; when it notices, it drops
-    /// what it was sent and has not passed on. A generation that begins before that
-    /// could lose its first answers.
-    fn patience(&self) -> Duration {
-        let keeps = self.socket.as_ref().and_then(|socket| socket.waits_since());
-        keeps.map_or(Duration::ZERO, |_| WAKES_ITSELF)
-    }
-
-    /// Has the engine start the actor, wherever that is, unless it does so before.
-    fn wake(&self, patience: Duration) {
-        let shared = Arc::clone(&self.shared);
-        let (actor_id, socket) = (self.actor_id, self.socket.clone());
-        self.shared.spawn(async move {
-            let is_due = is_wake_due(&shared, actor_id, patience);
-            let gone = async {
-                match &socket {
-                    Some(socket) => socket.gone().cancelled().await,
-                    None => std::future::pending().await,
-                }
-            };
-            let is_due = tokio::select! {
-                is_due = is_due => is_due,
-                () = shared.sockets.leaving.cancelled() => false,
-                () = gone => false,
-            };
-            if !is_due {
-                return;
-            }
-            if let Err(error) = shared.api.wake(&actor_id).await {
-                tracing::warn!(%actor_id, %error, "an actor with open sockets could not be woken");
-            }
-        });
     }
 
     /// The search for a socket's actor has failed.
@@ -166,6 +133,31 @@ impl ActorSource for Seeker {
             ))
         })
     }
+}
+
+/// Has the engine start a socket's actor, wherever that is, unless it does so before.
+fn wake(shared: &Arc<Shared>, socket: Arc<EngineSocket>) {
+    let host = Arc::clone(shared);
+    shared.spawn(async move {
+        let actor_id = socket.actor_id;
+        let is_due = tokio::select! {
+            is_due = is_wake_due(&host, actor_id, patience(&socket)) => is_due,
+            () = host.sockets.leaving.cancelled() => false,
+            () = socket.gone().cancelled() => false,
+        };
+        if is_due && let Err(error) = host.api.wake(&actor_id).await {
+            tracing::warn!(%actor_id, %error, "an actor with open sockets could not be woken");
+        }
+    });
+}
+
+/// How long the engine is left to itself. It wakes an actor for the messages that
+/// it keeps of a client, once it has noticed the sleep; when it notices, it drops
+/// what it was sent and has not passed on. A generation that begins before that
+/// could lose its first answers.
+fn patience(socket: &EngineSocket) -> Duration {
+    let keeps = socket.waits_since();
+    keeps.map_or(Duration::ZERO, |_| WAKES_ITSELF)
 }
 
 /// Resolves when the engine has had its time to wake the actor: true if it did not,
@@ -217,8 +209,7 @@ mod tests {
     async fn an_actor_is_not_woken_before_the_engine_could_have() {
         let shared = shared(Clock::real());
         let socket = adopted(&shared, ActorId::generate(), &[]);
-        let seeker = Seeker::of_socket(Arc::clone(&shared), Arc::clone(&socket));
-        assert_eq!(seeker.patience(), Duration::ZERO, "it keeps no message");
+        assert_eq!(patience(&socket), Duration::ZERO, "it keeps no message");
         let data = Bytes::from_static(b"hi");
         let message = |index| Incoming::Message {
             data: data.clone(),
@@ -226,10 +217,10 @@ mod tests {
             index,
         };
         assert!(socket.incoming(message(1)));
-        assert_eq!(seeker.patience(), WAKES_ITSELF);
+        assert_eq!(patience(&socket), WAKES_ITSELF);
         socket.give_up(1);
         assert_eq!(
-            seeker.patience(),
+            patience(&socket),
             Duration::ZERO,
             "it has forgotten the message"
         );

@@ -231,6 +231,18 @@ describe("a refused call", () => {
     expect(host.requests).toHaveLength(1);
   });
 
+  test("by an actor that stopped is made again, unless a gateway had delivered it", async () => {
+    const { host, client } = setUp();
+    const stopped = (phase: string) => () =>
+      json({ group: "guard", code: "actor_stopped_while_waiting", message: "…", metadata: { phase } }, 503);
+    host.answer(stopped("request"), bareOutput(1));
+    expect(await client.x.get("k").read()).toBe(1);
+    host.answer(stopped("waiting_for_response_start"), bareOutput(2));
+    const call = client.x.get("k").read();
+    await expect(call).rejects.toMatchObject({ code: "actor_stopped_while_waiting", retryable: true });
+    expect(host.requests).toHaveLength(3);
+  });
+
   test("stops being made when its signal fires", async () => {
     const { host, client } = setUp();
     const controller = new AbortController();

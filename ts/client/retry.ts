@@ -37,8 +37,9 @@ export async function withRetry<T>(
 export function isRefusal(error: unknown, target: Target): boolean {
   if (!(error instanceof ActorError)) return false;
   const pair = `${error.group}/${error.code}`;
-  if (REFUSED.includes(pair)) return true;
-  if (target.kind !== "id" && REFUSED_FOR_KEY.includes(pair)) return true;
+  // A gateway that waits for the head of a response has delivered the request.
+  if (REFUSED.test(pair)) return field(error, "phase") !== "waiting_for_response_start";
+  if (target.kind !== "id" && REFUSED_FOR_KEY.test(pair)) return true;
   // The actor was there, then destroyed, before the call came to it.
   if (target.kind === "getOrCreate" && pair === "actor/not_found") return field(error, "resource") !== "route";
   return pair === "actor/overloaded" && field(error, "channel") === "dispatch_inbox";

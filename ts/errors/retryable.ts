@@ -7,23 +7,14 @@
  */
 
 /** Refusals at the door: the call has not begun, whatever it was. */
-export const REFUSED: readonly string[] = [
-  "actor/starting",
-  "actor/not_ready",
-  "actor/restarting",
-  "guard/service_unavailable",
-  "guard/actor_stopped_while_waiting",
-  "envoy/actor_not_found",
-  "envoy/actor_generation_mismatch",
-];
+export const REFUSED =
+  /^(actor\/(starting|not_ready|restarting)|guard\/(service_unavailable|actor_stopped_while_waiting)|envoy\/actor_(not_found|generation_mismatch))$/;
 
-/** Refusals that a key outlives: the next attempt finds or makes a new actor. */
-export const REFUSED_FOR_KEY: readonly string[] = [
-  "actor/destroying",
-  "actor/destroyed_while_waiting_for_ready",
-  // What an engine says to who came second in a race for a new key.
-  "actor/destroyed_during_creation",
-];
+/**
+ * Refusals that a key outlives: the next attempt finds or makes a new actor. The last is
+ * what an engine says to who came second in a race for a new key.
+ */
+export const REFUSED_FOR_KEY = /^actor\/destroy(ing|ed_(while_waiting_for_ready|during_creation))$/;
 
 /**
  * What else may not be met again. `ws/meta_not_found_during_restore` is an engine's word
@@ -40,5 +31,5 @@ const ON_THE_WAY = /^guard\/(?!no_|miss|invalid|query|request_[bt]|websocket_n|u
 
 export function isRetryable(group: string, code: string): boolean {
   const pair = `${group}/${code}`;
-  return PASSING.test(pair) || ON_THE_WAY.test(pair) || [...REFUSED, ...REFUSED_FOR_KEY].includes(pair);
+  return [PASSING, ON_THE_WAY, REFUSED, REFUSED_FOR_KEY].some((each) => each.test(pair));
 }

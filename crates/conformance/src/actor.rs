@@ -15,14 +15,21 @@ use tokio::task::JoinSet;
 
 pub const NAME: &str = "subject";
 
-pub fn factory() -> ActorFactory {
-    let config = ActorConfig {
+pub fn config() -> ActorConfig {
+    ActorConfig {
         can_hibernate_websocket: true,
         hibernate_when_idle: true,
         max_incoming_message_size: 16 << 20,
         max_outgoing_message_size: 16 << 20,
         ..ActorConfig::default()
-    };
+    }
+}
+
+pub fn factory() -> ActorFactory {
+    factory_with(config())
+}
+
+pub fn factory_with(config: ActorConfig) -> ActorFactory {
     ActorFactory::new(config, subject)
 }
 
@@ -106,6 +113,12 @@ impl Subject {
                 let count = self.count() + arg.as_i64().unwrap_or(0);
                 self.state.lock()["count"] = count.into();
                 self.save().await?;
+            }
+            // The runtime saves it when it is due.
+            "add_unsaved" => {
+                let count = self.count() + arg.as_i64().unwrap_or(0);
+                self.state.lock()["count"] = count.into();
+                self.ctx.request_save(RequestSaveOpts::default());
             }
             "keep" => {
                 // Cannot be compressed to few pages by anybody on the way.

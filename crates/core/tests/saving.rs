@@ -10,6 +10,7 @@ use fixture::{World, ask, settle};
 use futures_util::FutureExt;
 use greenroom_core::*;
 use greenroom_error::code;
+use greenroom_store::{Disk, Fault, StoreOptions};
 
 #[tokio::test]
 async fn waiters_of_one_actor_share_commits() {
@@ -177,4 +178,34 @@ async fn d4_a_save_without_changes_is_not_answered_before_the_state_that_was_bro
     let asked = world.script.serialized.load(Ordering::SeqCst);
     assert_eq!(asked, 2, "asked again, for all of the state");
     bringing.await.expect("saved");
+}
+
+#[tokio::test]
+async fn the_last_save_is_tried_again_until_the_host_lets_go() {
+    let (disk, faults) = Disk::with_faults().expect("a scripted disk");
+    let store = StoreOptions {
+        disk,
+        ..StoreOptions::default()
+    };
+    let mut world = World::with_store(ActorConfig::default(), store);
+    let handle = world.start().await.expect("start");
+    ask(&handle, "increment_durably").await.expect("saved");
+    ask(&handle, "increment").await.expect("increment");
+    faults.set(Some(Fault::Full));
+    let (actor, writes) = (handle.actor(), faults.writes());
+    let stopping = {
+        let registry = Arc::clone(&world.registry);
+        tokio::spawn(async move { registry.stop_actor(actor, StopReason::GoingAway).await })
+    };
+    // The clock stands still: it waits for its next attempt.
+    while faults.writes() == writes {
+        settle().await;
+    }
+    settle().await;
+    assert!(!stopping.is_finished());
+    let gone = world.registry.abandon_actor(actor);
+    let gone = tokio::time::timeout(Duration::from_secs(20), gone).await;
+    gone.expect("nothing waits for the clock");
+    let error = stopping.await.expect("task").expect_err("no disk");
+    assert!(error.is(&code::HOST_STORAGE_FAILED), "{error}");
 }

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures_util::{StreamExt, stream};
 use greenroom_core::{ActorRef, Host, Lookup, StartActor, StopReason};
 use greenroom_error::Result;
 use parking_lot::Mutex;
@@ -15,6 +16,9 @@ use tokio::sync::watch;
 
 use crate::envoy::{Link, StopDone};
 use crate::shared::{Shared, shut_down};
+
+/// Actors that save their last at once when the host leaves.
+const STOPS_ABREAST: usize = 32;
 
 #[derive(Default)]
 pub(crate) struct Generations {
@@ -66,6 +70,17 @@ impl Generations {
         lease.is_some_and(|lease| !std::mem::replace(&mut lease.is_ending, true))
     }
 
+    /// Claims the end of all that nobody ends yet.
+    fn claim_all(&self) -> Vec<ActorRef> {
+        let mut leases = self.leases.lock();
+        let living = leases.iter_mut().filter(|(_, lease)| !lease.is_ending);
+        let claim = |(actor, lease): (&ActorRef, &mut Lease)| {
+            lease.is_ending = true;
+            *actor
+        };
+        living.map(claim).collect()
+    }
+
     fn end(&self, actor: ActorRef) {
         self.leases.lock().remove(&actor);
     }
@@ -113,18 +128,37 @@ impl Shared {
             return done.clean();
         };
         self.spawn(async move {
-            let stopped = me.registry.stop_actor(actor, reason).await;
-            me.sockets_after(actor, reason).await;
-            me.generations.end(actor);
-            match stopped {
+            match me.end(actor, reason).await {
                 Ok(None) => done.clean(),
                 Ok(Some(report)) => done.failed(&report),
-                Err(error) => {
-                    tracing::error!(actor_id = %actor.actor_id, %error, "an actor did not stop cleanly");
-                    done.failed(&error.to_string());
-                }
+                Err(error) => done.failed(&error.to_string()),
             }
         });
+    }
+
+    /// Ends a generation and what belongs to it; resolves to what it reports.
+    async fn end(&self, actor: ActorRef, reason: StopReason) -> Result<Option<String>> {
+        let ended = match reason {
+            StopReason::Lost => {
+                self.registry.abandon_actor(actor).await;
+                Ok(None)
+            }
+            _ => self.registry.stop_actor(actor, reason).await,
+        };
+        self.sockets_after(actor, reason).await;
+        self.generations.end(actor);
+        if let Err(error) = &ended {
+            tracing::error!(actor_id = %actor.actor_id, %error, "an actor did not stop cleanly");
+        }
+        ended
+    }
+
+    /// Stops what lives although the engine has not said so: what it does not stop in
+    /// time would be lost with all that is not saved.
+    pub(crate) async fn stop_left(&self) {
+        let left = stream::iter(self.generations.claim_all());
+        let end = |actor| async move { drop(self.end(actor, StopReason::GoingAway).await) };
+        left.for_each_concurrent(STOPS_ABREAST, end).await;
     }
 
     /// Reports a generation whose task ends although nobody stopped it.
@@ -148,13 +182,14 @@ impl Shared {
     }
 
     /// The pages of a generation are no longer its own, or nobody can say whether
-    /// its last commit stands (E2). May be called from a lane.
+    /// its last commit stands (E2), however far its end has come. May be called from a
+    /// lane.
     pub(crate) fn lease_lost(&self, actor: ActorRef, reason: &str) {
-        if !self.generations.claim_end(actor) {
+        let Some(link) = self.generations.link(actor) else {
             return;
-        }
-        tracing::error!(actor_id = %actor.actor_id, generation = actor.generation, reason, "an actor ends because its storage is gone");
-        if let Some(link) = self.generations.link(actor) {
+        };
+        if self.generations.claim_end(actor) {
+            tracing::error!(actor_id = %actor.actor_id, generation = actor.generation, reason, "an actor ends because its storage is gone");
             link.sleep(actor, Some(format!("storage lost: {reason}")));
         }
         if let Some(me) = self.me.upgrade() {

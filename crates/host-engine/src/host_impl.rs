@@ -19,7 +19,7 @@ const SETTLE_TIME: Duration = Duration::from_secs(1);
 impl Host for Shared {
     fn open_storage(&self, actor: ActorRef) -> Result<Database> {
         let link = self.generations.link(actor).ok_or_else(shut_down)?;
-        let pages = EnginePages::new(&link, actor, self.me.clone(), self.runtime.clone());
+        let pages = EnginePages::new(&link, actor, self);
         // Another generation is another lease, and must share nothing with this one.
         let name = format!("{}, generation {}", actor.actor_id, actor.generation);
         Ok(self.store.paged_database(&name, Arc::new(pages)))

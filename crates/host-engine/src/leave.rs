@@ -3,6 +3,7 @@
 //! Every step is bounded by one deadline of ours, because the client's own end
 //! waits for acknowledgements that some engines send rarely or never.
 
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ use greenroom_core::ActorRef;
 use crate::join::EngineHost;
 use crate::shared::{Shared, Stage};
 
+/// Time for actors that the engine has not stopped to stop by themselves.
+const SAVING_TIME: Duration = Duration::from_secs(10);
 /// Time for what runs after the actors have gone.
 const REST_TIME: Duration = Duration::from_secs(5);
 
@@ -52,13 +55,7 @@ impl EngineHost {
         let shared = self.shared();
         let session = &self.0.session;
         let clock = shared.clock();
-        let drain = clock.timeout(shared.options.drain_timeout, session.drain(clock));
-        if drain.await.is_err() {
-            tracing::warn!(
-                actors = shared.generations.count(),
-                "some actors did not stop in time and are abandoned"
-            );
-        }
+        self.drain().await;
         session.close();
         shared.abandon_all().await;
         shared.sockets.leaving.cancel();
@@ -73,6 +70,32 @@ impl EngineHost {
             tracing::warn!("the session with the engine did not end in time");
         }
         shared.store.close().await;
+    }
+}
+
+impl EngineHost {
+    /// Has the engine stop all actors, and those stop by themselves that it does not get to.
+    async fn drain(&self) {
+        let shared = self.shared();
+        let clock = shared.clock();
+        let whole = shared.options.drain_timeout;
+        let saving = SAVING_TIME.min(whole * 2 / 3);
+        let mut drained = pin!(self.0.session.drain(clock));
+        if clock.timeout(whole - saving, &mut drained).await.is_ok() {
+            return;
+        }
+        let count = || shared.generations.count();
+        tracing::warn!(
+            actors = count(),
+            "actors stop that the engine has not stopped yet"
+        );
+        let all = async { tokio::join!(drained, shared.stop_left()) };
+        if clock.timeout(saving, all).await.is_err() && count() > 0 {
+            tracing::warn!(
+                actors = count(),
+                "actors did not stop in time and are abandoned"
+            );
+        }
     }
 }
 

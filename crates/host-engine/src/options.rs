@@ -42,8 +42,9 @@ pub struct EngineOptions {
     pub inspector_in_runtime: bool,
     /// Time for the engine to answer the first time. Default 30 s.
     pub join_timeout: Duration,
-    /// Time for actors to stop when the host leaves; those that are not done then
-    /// are abandoned, as in a crash. Default 30 s.
+    /// Time for actors to stop when the host leaves. In its last two thirds, or 10 s if
+    /// that is less, those stop by themselves that the engine has not got to; what is not
+    /// done in the end is abandoned, as in a crash. Default 30 s.
     pub drain_timeout: Duration,
     /// Bounds of each socket.
     pub socket: SocketOptions,

@@ -5,13 +5,16 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
-use greenroom_core::{ActorFactory, Clock, RegistryDispatcher};
+use greenroom_core::{ActorFactory, Clock, Instant, RegistryDispatcher};
 use greenroom_error::{Error, Result, code};
 use greenroom_gateway::{Gateway, HostFigures};
 use greenroom_store::Store;
+use parking_lot::Mutex;
 use tokio::runtime;
 use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::api::EngineApi;
@@ -46,6 +49,10 @@ pub(crate) struct Shared {
     pub(crate) backlog: Arc<Backlog>,
     /// Whether the session with the engine stands.
     pub(crate) link_up: watch::Sender<bool>,
+    /// Since when it does not, if it did.
+    down_since: Mutex<Option<Instant>>,
+    /// Fires when the session is closed, after which nobody answers.
+    pub(crate) session_over: CancellationToken,
     pub(crate) stage: watch::Sender<Stage>,
     /// Stops, sockets and whatever else nobody waits for.
     pub(crate) tasks: TaskTracker,
@@ -81,6 +88,8 @@ impl Shared {
             sockets: Arc::new(Sockets::default()),
             backlog: Arc::default(),
             link_up: watch::Sender::new(false),
+            down_since: Mutex::default(),
+            session_over: CancellationToken::new(),
             stage: watch::Sender::new(Stage::Open),
             tasks: TaskTracker::new(),
             runtime: runtime::Handle::current(),
@@ -90,6 +99,24 @@ impl Shared {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.options.clock
+    }
+
+    /// The session came or went.
+    pub(crate) fn link_is(&self, up: bool) {
+        let mut since = self.down_since.lock();
+        *since = match up {
+            true => None,
+            false => since.or_else(|| Some(self.clock().now())),
+        };
+        drop(since);
+        self.link_up.send_replace(up);
+        self.backlog.connected(up);
+    }
+
+    /// Whether there was no session for so long.
+    pub(crate) fn is_cut_off_for(&self, span: Duration) -> bool {
+        let since = *self.down_since.lock();
+        since.is_some_and(|since| self.clock().now() >= since + span)
     }
 
     pub(crate) fn is_open(&self) -> bool {

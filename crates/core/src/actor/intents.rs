@@ -38,6 +38,8 @@ pub(crate) struct IntentRoom {
     shutdown_deadline: CancellationToken,
     /// Fires when a destroy has completed.
     destroyed: CancellationToken,
+    /// Fires when the host lets go of this generation, whatever it has not saved.
+    abandoned: CancellationToken,
 }
 
 impl ActorContext {
@@ -219,6 +221,15 @@ impl ActorContext {
 
     pub(crate) fn mark_destroy_completed(&self) {
         self.0.intents.destroyed.cancel();
+    }
+
+    /// A task that has left its loop reads no command: this reaches it all the same.
+    pub(crate) fn mark_abandoned(&self) {
+        self.0.intents.abandoned.cancel();
+    }
+
+    pub(crate) fn abandoned(&self) -> CancellationToken {
+        self.0.intents.abandoned.clone()
     }
 
     /// Waits until all work that grace drains is done; false if the shutdown

@@ -292,7 +292,8 @@ impl ActorTask {
     }
 
     /// The last save. One that the disk refuses is tried again while there is time
-    /// left, unless those who depended on it have been told that it failed.
+    /// left, unless those who depended on it have been told that it failed, and until
+    /// the host lets go of the actor.
     pub(super) async fn save_final_state(&mut self, reason: ShutdownKind) -> Result<()> {
         let patient = reason == ShutdownKind::Sleep
             && self.ctx.config().durability == Durability::Interval
@@ -302,6 +303,7 @@ impl ActorTask {
         {
             settled.await;
         }
+        let abandoned = self.ctx.abandoned();
         let mut overtaken = 0;
         loop {
             let again = self.ctx.clock().now() + FINAL_SAVE_PAUSE;
@@ -317,7 +319,11 @@ impl ActorTask {
                     if error.is(&code::HOST_STORAGE_FAILED) && patient && self.has_until(again) =>
                 {
                     tracing::warn!(actor_id = %self.ctx.actor_id(), %error, "the final state was not written; trying again");
-                    self.ctx.clock().sleep_until(again).await;
+                    tokio::select! {
+                        biased;
+                        () = abandoned.cancelled() => return Err(error),
+                        () = self.ctx.clock().sleep_until(again) => {}
+                    }
                 }
                 Err(error) => return Err(error),
             }

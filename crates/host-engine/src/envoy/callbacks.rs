@@ -6,6 +6,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use bytes::Bytes;
 use greenroom_core::{ActorRef, HibernationId, StartActor, StopReason};
@@ -33,8 +34,16 @@ fn told(error: Error) -> anyhow::Error {
     anyhow::anyhow!("{}.{}: {error}", error.group(), error.code())
 }
 
-fn reason_of(reason: &protocol::StopActorReason) -> StopReason {
+/// Longest time that a command of the engine takes from the session to the actor.
+const COMMAND_TIME: Duration = Duration::from_secs(1);
+
+/// Of a session that is lost for good the client says that its actors are to sleep.
+/// The engine cannot have said so through one that is down.
+fn reason_of(shared: &Shared, reason: &protocol::StopActorReason) -> StopReason {
     match reason {
+        protocol::StopActorReason::SleepIntent if shared.is_cut_off_for(COMMAND_TIME) => {
+            StopReason::Lost
+        }
         protocol::StopActorReason::SleepIntent => StopReason::SleepIntent,
         protocol::StopActorReason::StopIntent => StopReason::StopIntent,
         protocol::StopActorReason::Destroy => StopReason::Destroy,
@@ -62,16 +71,14 @@ fn start_of(actor_id: &str, generation: u32, config: &protocol::ActorConfig) -> 
 impl EnvoyCallbacks for Callbacks {
     fn on_connect(&self, _: EnvoyHandle) {
         if let Ok(shared) = self.shared() {
-            shared.link_up.send_replace(true);
-            shared.backlog.connected(true);
+            shared.link_is(true);
         }
     }
 
     fn on_disconnect(&self, _: EnvoyHandle) {
         if let Ok(shared) = self.shared() {
             tracing::warn!("the session with the engine is down; connecting again");
-            shared.link_up.send_replace(false);
-            shared.backlog.connected(false);
+            shared.link_is(false);
         }
     }
 
@@ -106,7 +113,8 @@ impl EnvoyCallbacks for Callbacks {
                 actor_id,
                 generation,
             };
-            shared.stop(actor, reason_of(&reason), StopDone(stop_handle));
+            let reason = reason_of(&shared, &reason);
+            shared.stop(actor, reason, StopDone(stop_handle));
         }
         Box::pin(async { Ok(()) })
     }
@@ -176,5 +184,31 @@ impl EnvoyCallbacks for Callbacks {
             _ => false,
         };
         Box::pin(async move { Ok(can) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use greenroom_core::Clock;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_sleep_that_comes_without_a_session_is_a_loss() {
+        let (clock, time) = Clock::manual(0);
+        let shared = crate::rig::shared(clock);
+        let sleep = protocol::StopActorReason::SleepIntent;
+        let reason = || reason_of(&shared, &sleep);
+        assert_eq!(reason(), StopReason::SleepIntent);
+        shared.link_is(false);
+        assert_eq!(reason(), StopReason::SleepIntent, "it may have come before");
+        time.advance(COMMAND_TIME);
+        // Further failed attempts change nothing.
+        shared.link_is(false);
+        assert_eq!(reason(), StopReason::Lost);
+        let away = protocol::StopActorReason::GoingAway;
+        assert_eq!(reason_of(&shared, &away), StopReason::GoingAway);
+        shared.link_is(true);
+        assert_eq!(reason(), StopReason::SleepIntent);
     }
 }

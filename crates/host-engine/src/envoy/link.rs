@@ -9,6 +9,7 @@ use rivet_envoy_client::callbacks::ActorStopHandle;
 use rivet_envoy_client::handle::EnvoyHandle;
 use rivet_envoy_client::tunnel::HibernatingWebSocketMetadata;
 use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
 
 use crate::sockets::KnownSocket;
 
@@ -93,59 +94,73 @@ impl Link {
 }
 
 /// The session itself, which one part of the host owns.
-pub(crate) struct Session(EnvoyHandle);
+pub(crate) struct Session {
+    handle: EnvoyHandle,
+    over: CancellationToken,
+}
 
 impl Session {
-    pub(super) fn new(handle: EnvoyHandle) -> Self {
-        Self(handle)
+    /// `over` fires when the session is closed.
+    pub(super) fn new(handle: EnvoyHandle, over: CancellationToken) -> Self {
+        Self { handle, over }
     }
 
     pub(super) async fn started(&self) -> Result<(), String> {
-        self.0.started().await.map_err(|error| error.to_string())
+        self.handle
+            .started()
+            .await
+            .map_err(|error| error.to_string())
     }
 
     pub(crate) fn key(&self) -> &str {
-        self.0.get_envoy_key()
+        self.handle.get_envoy_key()
     }
 
     /// Starts the actor that the body of a request names: its id and generation.
     pub(crate) async fn start_serverless(&self, body: &[u8]) -> Result<(String, u32), String> {
         let text = |error: anyhow::Error| error.to_string();
-        let start = self.0.decode_serverless_actor_start(body).map_err(text)?;
-        self.0.start_serverless_actor(body).await.map_err(text)?;
+        let start = self
+            .handle
+            .decode_serverless_actor_start(body)
+            .map_err(text)?;
+        self.handle
+            .start_serverless_actor(body)
+            .await
+            .map_err(text)?;
         Ok((start.actor_id, start.generation))
     }
 
     /// Resolves when a generation that was started is over.
     pub(crate) async fn stopped(&self, actor_id: &str, generation: u32) {
         let stopped = self
-            .0
+            .handle
             .wait_actor_registered_then_stopped(actor_id, generation);
         stopped.await;
     }
 
     /// Whether the engine's pings arrive.
     pub(crate) fn is_healthy(&self) -> bool {
-        self.0.is_ping_healthy()
+        self.handle.is_ping_healthy()
     }
 
     /// Has the engine stop all actors of ours, and resolves when they have. May
     /// take for ever: the caller sets the limit.
     pub(crate) async fn drain(&self, clock: &greenroom_core::Clock) {
         // False if the engine cannot be told, which leaves nothing to wait for.
-        if self.0.mark_stopping().await {
-            self.0.wait_actors_drained().await;
+        if self.handle.mark_stopping().await {
+            self.handle.wait_actors_drained().await;
             clock.sleep(LAST_FRAMES).await;
         }
     }
 
     /// Closes the session without waiting for anything.
     pub(crate) fn close(&self) {
-        self.0.shutdown(true);
+        self.over.cancel();
+        self.handle.shutdown(true);
     }
 
     pub(crate) async fn closed(&self) {
-        self.0.wait_stopped().await;
+        self.handle.wait_stopped().await;
     }
 }
 

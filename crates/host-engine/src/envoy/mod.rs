@@ -67,7 +67,7 @@ pub(crate) async fn join(shared: &Arc<Shared>, names: Vec<String>) -> Result<Ses
             backlog: Arc::clone(&shared.backlog),
         })),
     };
-    let session = Session::new(start_envoy_sync(config));
+    let session = Session::new(start_envoy_sync(config), shared.session_over.clone());
     let started = options
         .clock
         .timeout(options.join_timeout, session.started());

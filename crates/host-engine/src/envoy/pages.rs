@@ -14,6 +14,7 @@ use rivet_envoy_client::handle::EnvoyHandle;
 use rivet_envoy_client::protocol;
 use rivet_envoy_client::utils::{EnvoyShutdownError, SqliteRequestTimeoutError};
 use tokio::runtime;
+use tokio_util::sync::CancellationToken;
 
 use super::link::Link;
 use crate::shared::Shared;
@@ -31,22 +32,31 @@ pub(crate) struct EnginePages {
     actor: ActorRef,
     shared: Weak<Shared>,
     runtime: runtime::Handle,
+    /// Fires when the session is closed.
+    over: CancellationToken,
 }
 
 type Outcome<T> = Result<T, PageFailure>;
 
 impl EnginePages {
-    pub(crate) fn new(
-        link: &Link,
-        actor: ActorRef,
-        shared: Weak<Shared>,
-        runtime: runtime::Handle,
-    ) -> Self {
+    pub(crate) fn new(link: &Link, actor: ActorRef, shared: &Shared) -> Self {
         Self {
             handle: link.0.clone(),
             actor,
-            shared,
-            runtime,
+            shared: shared.me.clone(),
+            runtime: shared.runtime.clone(),
+            over: shared.session_over.clone(),
+        }
+    }
+
+    /// The client lets go of what it was asked last only some time after its end.
+    async fn answer<T>(
+        &self,
+        request: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        tokio::select! {
+            answer = request => answer,
+            () = self.over.cancelled() => Err(EnvoyShutdownError.into()),
         }
     }
 
@@ -81,7 +91,7 @@ impl EnginePages {
             expected_generation: self.generation(),
             expected_head_txid: None,
         };
-        match self.handle.sqlite_get_pages(request).await {
+        match self.answer(self.handle.sqlite_get_pages(request)).await {
             Ok(protocol::SqliteGetPagesResponse::SqliteGetPagesOk(found)) => Ok(PagesRead {
                 head: found.head_txid,
                 pages: found
@@ -116,7 +126,7 @@ impl EnginePages {
             expected_generation: self.generation(),
             expected_head_txid: commit.on_head,
         };
-        match self.handle.sqlite_commit(request).await {
+        match self.answer(self.handle.sqlite_commit(request)).await {
             Ok(protocol::SqliteCommitResponse::SqliteCommitOk(done)) => Ok(done.head_txid),
             Ok(protocol::SqliteCommitResponse::SqliteErrorResponse(error)) => {
                 Err(commit_failure(&error))
@@ -135,7 +145,10 @@ impl EnginePages {
             expected_head_txid: commit.on_head,
         };
         use protocol::SqliteCommitStageBeginResponse as Begun;
-        let txid = match self.handle.sqlite_commit_stage_begin(begin).await {
+        let txid = match self
+            .answer(self.handle.sqlite_commit_stage_begin(begin))
+            .await
+        {
             Ok(Begun::SqliteCommitStageBeginOk(begun)) => begun.txid,
             Ok(Begun::SqliteErrorResponse(error)) => return Err(read_failure(&error)),
             Err(error) => return Err(refused(error)),
@@ -151,7 +164,10 @@ impl EnginePages {
                 dirty_pages: dirty(pages),
             };
             use protocol::SqliteCommitStageSegmentResponse as Staged;
-            match self.handle.sqlite_commit_stage_segment(segment).await {
+            match self
+                .answer(self.handle.sqlite_commit_stage_segment(segment))
+                .await
+            {
                 Ok(Staged::SqliteCommitStageSegmentOk(_)) => {}
                 Ok(Staged::SqliteErrorResponse(error)) => return Err(read_failure(&error)),
                 Err(error) => return Err(refused(error)),
@@ -166,7 +182,10 @@ impl EnginePages {
             segment_first_pgnos: firsts,
         };
         use protocol::SqliteCommitFinalizeResponse as Finalized;
-        match self.handle.sqlite_commit_finalize(finalize).await {
+        match self
+            .answer(self.handle.sqlite_commit_finalize(finalize))
+            .await
+        {
             Ok(Finalized::SqliteCommitFinalizeOk(done)) => Ok(done.head_txid),
             Ok(Finalized::SqliteErrorResponse(error)) => Err(commit_failure(&error)),
             Err(error) => Err(unanswered(&error)),

@@ -3,16 +3,20 @@
 use std::collections::HashMap;
 use std::net::TcpListener;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use greenroom_conformance::{Under, actor};
-use greenroom_core::ActorFactory;
+use greenroom_core::{ActorConfig, ActorFactory};
 use greenroom_error::Result;
 use greenroom_host_engine::{EngineHost, EngineOptions, EngineProcess, ProcessOptions};
 
-fn factories() -> HashMap<String, Arc<ActorFactory>> {
-    HashMap::from([(actor::NAME.to_owned(), Arc::new(actor::factory()))])
+type Factories = HashMap<String, Arc<ActorFactory>>;
+
+fn factories(config: ActorConfig) -> Factories {
+    let factory = actor::factory_with(config);
+    HashMap::from([(actor::NAME.to_owned(), Arc::new(factory))])
 }
 
 /// An engine of this test alone.
@@ -86,14 +90,29 @@ impl Engine {
     }
 
     pub async fn join(&self, pool: &str) -> Joined {
-        let mut options = EngineOptions::new(&self.options.endpoint);
-        options.pool_name = pool.to_owned();
-        let host = EngineHost::join(options, factories()).await;
-        let host = host.expect("the engine takes us in");
-        Joined {
-            host,
-            pool: pool.to_owned(),
+        self.join_with(self.options_for(pool), actor::config())
+            .await
+    }
+
+    pub fn options_for(&self, pool: &str) -> EngineOptions {
+        EngineOptions {
+            pool_name: pool.to_owned(),
+            ..EngineOptions::new(&self.options.endpoint)
         }
+    }
+
+    pub async fn join_with(&self, options: EngineOptions, config: ActorConfig) -> Joined {
+        let pool = options.pool_name.clone();
+        let host = EngineHost::join(options, factories(config)).await;
+        let host = host.expect("the engine takes us in");
+        Joined { host, pool }
+    }
+
+    /// Freezes its process, or has it go on.
+    pub fn signal(&self, name: &str) {
+        let pid = self.process.pid().expect("it runs").to_string();
+        let told = Command::new("kill").args(["-s", name, &pid]).status();
+        assert!(told.expect("a system with signals").success());
     }
 
     pub async fn stop(self) {

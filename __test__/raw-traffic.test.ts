@@ -1,4 +1,6 @@
+import { getEventListeners } from "node:events";
 import { describe, expect, test, vi } from "vitest";
+import { collectGarbage } from "./fixtures/garbage";
 import { event, greenroom, served } from "./fixtures/greenroom";
 import { onEngine, unlessOnEngine } from "./fixtures/host";
 
@@ -9,9 +11,14 @@ const halves = unlessOnEngine("an engine cancels what it has not read of a reque
 
 const raw = actor({
   state: { opened: 0 },
-  vars: { cancelled: 0 },
+  vars: { cancelled: 0, aborted: 0, ended: 0, ends: new AbortController().signal },
+  onWake: (c) => {
+    c.vars.ends = c.abortSignal;
+  },
   onRequest: async (c, request) => {
     const { pathname } = new URL(request.url);
+    request.signal.addEventListener("abort", () => void c.vars.aborted++);
+    c.abortSignal.addEventListener("abort", () => void c.vars.ended++);
     if (pathname === "/read") return new Response(await request.arrayBuffer(), { headers: { "x-kept": "yes" } });
     if (pathname === "/same") return new Response(request.body, { headers: { "x-kept": "yes" } });
     if (pathname === "/empty") return new Response(null, { status: 204 });
@@ -36,7 +43,12 @@ const raw = actor({
     });
   },
   options: { canHibernateWebSocket: true },
-  actions: { opened: (c) => c.state.opened, cancelled: (c) => c.vars.cancelled },
+  actions: {
+    opened: (c) => c.state.opened,
+    requests: ({ vars: { cancelled, aborted, ended, ends } }) => {
+      return { cancelled, aborted, ended, listeners: getEventListeners(ends, "abort").length };
+    },
+  },
 });
 
 /** The messages of a socket, one after the other. */
@@ -146,10 +158,24 @@ describe("raw requests", () => {
       const response = await handle.fetch("/forever", { signal: leave.signal });
       const reader = (response.body as ReadableStream<Uint8Array>).getReader();
       expect((await reader.read()).value, way).toHaveLength(1);
+      // Neither side holds its request any more.
+      await collectGarbage();
       leave.abort(new Error("enough"));
       await expect(reader.read()).rejects.toThrow("enough");
-      await vi.waitFor(async () => expect(await handle.cancelled()).toBe(1), 10_000);
+      const heard = { cancelled: 1, aborted: 1, ended: 1 };
+      await vi.waitFor(async () => expect(await handle.requests()).toMatchObject(heard), 10_000);
       await expect(handle.fetch("/x", { signal: AbortSignal.abort(new Error("never")) })).rejects.toThrow("never");
+    }
+  });
+
+  test("leave nothing behind with their actor, and have a signal that says when they are over", async () => {
+    for (const [way, client] of await ways()) {
+      const handle = client.raw.getOrCreate(way);
+      const before = await handle.requests();
+      const answers = Array.from({ length: 20 }, async () => (await handle.fetch("/read")).arrayBuffer());
+      await Promise.all(answers);
+      const after = { ...before, ended: before.ended + 20 };
+      await vi.waitFor(async () => expect(await handle.requests(), way).toEqual(after), 10_000);
     }
   });
 

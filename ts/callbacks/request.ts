@@ -28,15 +28,15 @@ export function onRequest(services: ActorServices): Handler {
     const { ctx, request: native, cancelToken } = payload;
     const runtime = ActorRuntime.of(ctx, services);
     const conn = await fromNativePromise(() => ctx.connectConn(connParams(runtime, native), native));
-    const signal = linkedSignal(runtime.abortSignal, cancelToken);
+    const { signal, unlink } = linkedSignal(runtime.aborts, cancelToken);
     const request = webRequest(native, signal);
+    const c = new ActorContextImpl(runtime, {
+      conn: () => runtime.conns.of(conn),
+      request: () => request,
+      cancelToken: () => cancelToken,
+    });
     let finish: Promise<void> | undefined;
     try {
-      const c = new ActorContextImpl(runtime, {
-        conn: () => runtime.conns.of(conn),
-        request: () => request,
-        cancelToken: () => cancelToken,
-      });
       const response: unknown = await hook(c, request);
       if (!(response instanceof Response)) throw noResponse(response);
       const reply = await nativeResponse(response, payload.responseBodyStream, signal);
@@ -46,7 +46,11 @@ export function onRequest(services: ActorServices): Handler {
       runtime.settle();
       // Connection and request body last as long as the response does, not as its
       // head: a response may be made from what still arrives.
-      void settled(finish).then(() => Promise.all([settled(native.bodyStream?.cancel()), settled(conn.disconnect())]));
+      void settled(finish).then(() => {
+        unlink();
+        ActorContextImpl.endCall(c);
+        return Promise.all([settled(native.bodyStream?.cancel()), settled(conn.disconnect())]);
+      });
     }
   };
 }

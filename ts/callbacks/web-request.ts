@@ -1,4 +1,5 @@
 /** Native requests as Web `Request` objects. */
+import { keepWith } from "../common/kept";
 import type { NativeRequest, NativeRequestBody } from "../native/request-types";
 
 const ORIGIN = "http://127.0.0.1";
@@ -15,7 +16,9 @@ export function webRequest(native: NativeRequest, signal?: AbortSignal): Request
       init.body = native.body;
     }
   }
-  return new Request(new URL(native.uri, ORIGIN), init);
+  const request = new Request(new URL(native.uri, ORIGIN), init);
+  if (signal !== undefined) keepWith(signal, request);
+  return request;
 }
 
 /** Headers a client may send but the Fetch standard reserves are left out. */

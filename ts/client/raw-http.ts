@@ -2,6 +2,8 @@
  * A user's own HTTP requests to an actor's `onRequest`. A page loads this with
  * the first of them.
  */
+
+import { keepWith } from "../common/kept";
 import { errorFrom, isJson, type JsonFormat } from "./reply";
 import { isRefusal, withRetry } from "./retry";
 import type { Route } from "./routes";
@@ -26,7 +28,13 @@ export async function rawFetch(
   json: JsonFormat,
   attempt: (request: Request) => Promise<Response>,
 ): Promise<Response> {
-  const call = async () => refusalOrResponse(await attempt(toRequest(input, init, signal)), target, json);
+  const call = async () => {
+    const request = toRequest(input, init, signal);
+    const response = await refusalOrResponse(await attempt(request), target, json);
+    // A `Request` that was given has a signal of its own.
+    keepWith(response.body, request, input);
+    return response;
+  };
   // A body that is a stream can be read once: no second attempt.
   const isStream = init.body instanceof ReadableStream || (input instanceof Request && input.body !== null);
   return isStream ? call() : withRetry(target, signal, call);

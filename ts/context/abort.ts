@@ -2,21 +2,50 @@
 import type { NativeModule } from "../native/registry-types";
 import type { NativeCancellationToken } from "../native/types";
 
-/** A signal that fires with another one, or when the token is cancelled. */
-export function linkedSignal(outer: AbortSignal, token: NativeCancellationToken): AbortSignal {
+/** What ends with an actor: one listener on its signal, however many calls there are. */
+export class AbortFan {
+  readonly #calls = new Set<() => void>();
+
+  constructor(readonly signal: AbortSignal) {
+    const abort = () => {
+      for (const call of [...this.#calls]) call();
+    };
+    signal.addEventListener("abort", abort, { once: true });
+  }
+
+  add(call: () => void): void {
+    this.#calls.add(call);
+  }
+
+  remove(call: () => void): void {
+    this.#calls.delete(call);
+  }
+}
+
+/** The signal of one call. */
+export interface CallSignal {
+  readonly signal: AbortSignal;
+  /** Lets go of the actor, which outlives the call: the signal does not fire any more. */
+  unlink(): void;
+  /** Fires it, if it has not fired. */
+  end(): void;
+}
+
+/** A signal that fires with its actor, or when the token is cancelled. */
+export function linkedSignal(actor: AbortFan, token: NativeCancellationToken): CallSignal {
   const controller = new AbortController();
-  const abort = () => {
-    // The outer signal lives as long as the actor: do not stay on its list.
-    outer.removeEventListener("abort", abort);
+  const unlink = () => actor.remove(end);
+  const end = () => {
+    unlink();
     controller.abort();
   };
-  if (outer.aborted || token.aborted()) {
+  if (actor.signal.aborted || token.aborted()) {
     controller.abort();
   } else {
-    outer.addEventListener("abort", abort, { once: true });
-    token.onCancelled(abort);
+    actor.add(end);
+    token.onCancelled(end);
   }
-  return controller.signal;
+  return { signal: controller.signal, unlink, end };
 }
 
 /** Runs a native wait that ends when the caller's signal fires. */

@@ -3,7 +3,7 @@
 import { validateNow } from "../define/schema";
 import { callNative, fromNativePromise } from "../errors/bridge";
 import type { NativeCancellationToken, SaveRequest } from "../native/types";
-import { linkedSignal } from "./abort";
+import { type CallSignal, linkedSignal } from "./abort";
 import type { ConnImpl } from "./conns";
 import type { ActorRuntime } from "./runtime";
 import type { RequestSaveOptions, SaveStateOptions } from "./types";
@@ -25,7 +25,8 @@ export class ActorContextImpl {
   readonly #invocation: Invocation;
   #conn: ConnImpl | undefined;
   #request: Request | undefined;
-  #abortSignal: AbortSignal | undefined;
+  #call: CallSignal | undefined;
+  #ended = false;
 
   constructor(runtime: ActorRuntime, invocation: Invocation = NONE) {
     this.#runtime = runtime;
@@ -105,8 +106,17 @@ export class ActorContextImpl {
   get abortSignal(): AbortSignal {
     const { cancelToken } = this.#invocation;
     if (cancelToken === undefined) return this.#runtime.abortSignal;
-    this.#abortSignal ??= linkedSignal(this.#runtime.abortSignal, cancelToken());
-    return this.#abortSignal;
+    if (this.#call === undefined) {
+      this.#call = linkedSignal(this.#runtime.aborts, cancelToken());
+      if (this.#ended) this.#call.end();
+    }
+    return this.#call.signal;
+  }
+
+  /** Fires the signal of a call whose token is not cancelled at its end. */
+  static endCall(c: ActorContextImpl): void {
+    c.#ended = true;
+    c.#call?.end();
   }
 
   get aborted(): boolean {

@@ -8,6 +8,7 @@ import { callNative } from "../errors/bridge";
 import { stateNotEnabled } from "../errors/raised";
 import type { NativeStateTransaction } from "../native/storage-types";
 import type { NativeContext, StateDelta } from "../native/types";
+import { AbortFan } from "./abort";
 import { ActorContextImpl } from "./actor-context";
 import { ConnTable } from "./conns";
 import { DatabaseSlot } from "./database-slot";
@@ -43,7 +44,7 @@ export class ActorRuntime {
   /** What a transaction that was taken back has left, until somebody looks at it. */
   #restored: Uint8Array | undefined;
   #log: ActorLogger | undefined;
-  #abortSignal: AbortSignal | undefined;
+  #aborts: AbortFan | undefined;
   #schedule: ActorSchedule | undefined;
   #cron: ActorCron | undefined;
   #kv: ActorKv | undefined;
@@ -180,8 +181,12 @@ export class ActorRuntime {
   }
 
   get abortSignal(): AbortSignal {
-    this.#abortSignal ??= this.native.abortSignal();
-    return this.#abortSignal;
+    return this.aborts.signal;
+  }
+
+  get aborts(): AbortFan {
+    this.#aborts ??= new AbortFan(this.native.abortSignal());
+    return this.#aborts;
   }
 
   get schedule(): ActorSchedule {

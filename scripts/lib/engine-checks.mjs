@@ -25,7 +25,9 @@ export const clippy = () => tool("cargo", ["clippy", ...CRATE, "--all-targets", 
 /** The crate's own tests, and the promises of both hosts. */
 export const rustTests = () =>
   onEngine(async () => {
-    const { code, output } = await run("cargo", ["test", ...CRATE], { output: "tee" });
+    // Each has an engine of its own, which is enough for a machine.
+    const args = ["test", ...CRATE, "--", "--test-threads=1"];
+    const { code, output } = await run("cargo", args, { output: "tee" });
     return { ok: code === 0, ...cargoTest(output), failures: rustFailures(output) };
   });
 

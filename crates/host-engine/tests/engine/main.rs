@@ -94,7 +94,7 @@ async fn leaving_an_engine_that_does_not_answer_takes_no_longer_than_it_may() {
 /// An engine stops few actors a second; more than it gets to here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn actors_that_the_engine_does_not_stop_in_time_save_their_last_by_themselves() {
-    const ACTORS: usize = 32;
+    const ACTORS: usize = 96;
     let engine = Engine::start().await;
     let time = Duration::from_millis(1_200);
     let first = late_saver(&engine, time).await;

@@ -116,15 +116,15 @@ inEachEncoding("raw traffic", ({ client, key, url }) => {
 
   test("server-sent events arrive one by one, and the handler learns that the client left", async () => {
     const handle = client().raw.getOrCreate(key());
-    const leave = new AbortController();
-    const response = await handle.fetch("/ticks", { signal: leave.signal });
+    const response = await handle.fetch("/ticks");
     assert.equal(response.headers.get("content-type"), "text/event-stream");
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     let text = "";
     while (!text.includes("data: 2\n\n")) text += (await reader.read()).value;
     assert.ok(text.startsWith("data: 0\n\ndata: 1\n\n"));
-    leave.abort();
-    await reader.read().catch(() => {});
+    // The abort of a signal would not always end it: the published client passes on that
+    // of a `Request` which it lets go of, and the garbage collector ends the chain.
+    await reader.cancel();
     const stats = async () => (await handle.fetch("/stats")).json();
     await until("the stream was cancelled", stats, ({ cancelled }) => cancelled === 1);
     await until("the request was aborted", stats, ({ aborted }) => aborted === 1);

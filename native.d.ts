@@ -150,7 +150,7 @@ export declare class CancellationToken {
   cancel(): void
   /**
    * Calls `callback(null)` once, later, when the token is cancelled or because
-   * it already is.
+   * it already is; never for a request that has ended well.
    */
   onCancelled(callback: (...args: any[]) => any): void
 }

@@ -1,4 +1,5 @@
-import { getEventListeners } from "node:events";
+import { getEventListeners, once } from "node:events";
+import { request } from "node:http";
 import { describe, expect, test, vi } from "vitest";
 import { collectGarbage } from "./fixtures/garbage";
 import { event, greenroom, served } from "./fixtures/greenroom";
@@ -8,6 +9,10 @@ const { actor, UserError } = greenroom;
 
 const rewoken = unlessOnEngine("an engine's gateway may miss a wake that comes within a moment of the sleep");
 const halves = unlessOnEngine("an engine cancels what it has not read of a request when the response begins");
+
+/** Requests and signals of theirs that were collected. */
+let collected = 0;
+const garbage = new FinalizationRegistry(() => collected++);
 
 const raw = actor({
   state: { opened: 0 },
@@ -19,8 +24,10 @@ const raw = actor({
     const { pathname } = new URL(request.url);
     request.signal.addEventListener("abort", () => void c.vars.aborted++);
     c.abortSignal.addEventListener("abort", () => void c.vars.ended++);
+    for (const each of [request, c.abortSignal]) garbage.register(each, undefined);
     if (pathname === "/read") return new Response(await request.arrayBuffer(), { headers: { "x-kept": "yes" } });
     if (pathname === "/same") return new Response(request.body, { headers: { "x-kept": "yes" } });
+    if (pathname === "/conns") return Response.json({ conns: c.conns.size });
     if (pathname === "/empty") return new Response(null, { status: 204 });
     if (pathname === "/refuse") throw new UserError("no", { code: "refused" });
     if (pathname === "/forever") {
@@ -171,20 +178,48 @@ describe("raw requests", () => {
   test("leave nothing behind with their actor, and have a signal that says when they are over", async () => {
     for (const [way, client] of await ways()) {
       const handle = client.raw.getOrCreate(way);
+      collected = 0;
       const before = await handle.requests();
       const answers = Array.from({ length: 20 }, async () => (await handle.fetch("/read")).arrayBuffer());
       await Promise.all(answers);
       const after = { ...before, ended: before.ended + 20 };
       await vi.waitFor(async () => expect(await handle.requests(), way).toEqual(after), 10_000);
+      // Forty, but for what a loop still has in hand.
+      await vi.waitFor(async () => {
+        await collectGarbage();
+        expect(collected, way).toBeGreaterThan(35);
+      }, 10_000);
     }
+  });
+
+  test("that no handler can be given are refused, and keep nobody awake", halves, async () => {
+    const { url } = await served({ raw });
+    const gateway = `${url}/gateway/raw/`;
+    const ask = async (method: string, path: string) => {
+      const query = "rvt-namespace=default&rvt-method=getOrCreate&rvt-runner=default&rvt-key=odd";
+      const sent = request(`${gateway}${path}?${query}`, { method }).end();
+      const [answer] = await once(sent, "response");
+      return JSON.parse(Buffer.concat(await answer.toArray()).toString());
+    };
+    for (const [method, path] of [
+      ["GET", "request//"],
+      ["TRACE", "request/x"],
+    ] as const) {
+      expect(await ask(method, path)).toMatchObject({ group: "actor", code: "invalid_request" });
+    }
+    expect(await (await ask("GET", "request/conns")).conns).toBe(1);
   });
 
   test("to nobody, and those that a handler refuses, answer as errors do", async () => {
     for (const [way, client] of await ways()) {
       const nobody = await client.raw.get(`${way} nowhere`).fetch("/x");
       expect([nobody.status, ((await nobody.json()) as { code: string }).code], way).toEqual([404, "not_found"]);
-      const refused = await client.raw.getOrCreate(way).fetch("/refuse");
+      const handle = client.raw.getOrCreate(way);
+      const refused = await handle.fetch("/refuse");
       expect(await refused.json()).toMatchObject({ group: "user", code: "refused" });
+      // Its client is there, and reads why.
+      await vi.waitFor(async () => expect(await handle.requests()).toMatchObject({ ended: 1, listeners: 1 }), 10_000);
+      expect(await handle.requests()).toMatchObject({ aborted: 0 });
     }
   });
 });

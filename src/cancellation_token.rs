@@ -10,6 +10,8 @@ use crate::runtime;
 pub struct CancellationToken {
     token: tokio_util::sync::CancellationToken,
     origin: Origin,
+    /// Fires when nothing is left that the token could be cancelled for.
+    over: tokio_util::sync::CancellationToken,
 }
 
 /// Who may cancel it, and so where its listeners are kept.
@@ -18,7 +20,7 @@ enum Origin {
     /// Only JavaScript cancels it. Listeners live as long as the token's object,
     /// so a token that is simply dropped leaves nothing behind.
     JavaScript,
-    /// The runtime cancels it, at the end of a dispatch at the latest.
+    /// The runtime cancels it, at the end of a dispatch at the latest, or is over with it.
     Runtime,
 }
 
@@ -37,9 +39,18 @@ pub(crate) fn make<'s>(
 
 impl CancellationToken {
     pub(crate) fn of_runtime(token: tokio_util::sync::CancellationToken) -> Self {
+        Self::of_request(token, tokio_util::sync::CancellationToken::new())
+    }
+
+    /// Of a request that may end well, with which the token is not cancelled.
+    pub(crate) fn of_request(
+        token: tokio_util::sync::CancellationToken,
+        over: tokio_util::sync::CancellationToken,
+    ) -> Self {
         Self {
             token,
             origin: Origin::Runtime,
+            over,
         }
     }
 
@@ -61,6 +72,7 @@ impl CancellationToken {
         Self {
             token: tokio_util::sync::CancellationToken::new(),
             origin: Origin::JavaScript,
+            over: tokio_util::sync::CancellationToken::new(),
         }
     }
 
@@ -83,7 +95,7 @@ impl CancellationToken {
     }
 
     /// Calls `callback(null)` once, later, when the token is cancelled or because
-    /// it already is.
+    /// it already is; never for a request that has ended well.
     #[napi(catch_unwind, ts_args_type = "callback: (...args: any[]) => any")]
     pub fn on_cancelled(
         &self,
@@ -105,8 +117,13 @@ impl CancellationToken {
             }
             let callback = JsRef::new(scope, callback)?;
             let (token, bridge) = (self.token.clone(), scope.bridge().clone());
+            let over = self.over.clone();
             runtime::spawn(async move {
-                token.cancelled().await;
+                tokio::select! {
+                    biased;
+                    () = token.cancelled() => {}
+                    () = over.cancelled() => return,
+                }
                 bridge.post(move |scope| {
                     scope.fire_and_forget(&callback, "onCancelled", |s| s.null())
                 });

@@ -151,6 +151,19 @@ impl HttpResponseBodyStream {
         }
     }
 
+    /// Resolves when nobody reads any more, also after the regular end.
+    pub(crate) fn sent(&self) -> impl Future<Output = ()> + Send + 'static {
+        let (writer, ended) = (self.writer(), self.ended.clone());
+        async move {
+            if let Some(writer) = writer {
+                tokio::select! {
+                    () = writer.closed() => {}
+                    () = ended.cancelled() => {}
+                }
+            }
+        }
+    }
+
     fn writer(&self) -> Option<BodyWriter> {
         self.writer.lock().clone()
     }
@@ -176,15 +189,10 @@ impl HttpResponseBodyStream {
     /// Resolves when nobody reads any more, also after the regular end.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn cancelled(&self, env: Env) -> napi::Result<Promise<()>> {
-        let (writer, ended) = (self.writer(), self.ended.clone());
+        let sent = self.sent();
         enter(&env, |scope| {
             promise(scope, async move {
-                if let Some(writer) = writer {
-                    tokio::select! {
-                        () = writer.closed() => {}
-                        () = ended.cancelled() => {}
-                    }
-                }
+                sent.await;
                 Ok::<_, Rejection>(())
             })
         })

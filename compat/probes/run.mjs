@@ -36,7 +36,8 @@ export async function runProbes({ endpoint, encoding, inFlight, wanted = () => t
   await tools.dispose();
 }
 
-const TOO_LATE = new RegExp(`envoy"?,"?(${CAME_TOO_LATE.join("|")})`);
+/** The second: what a gateway had delivered when its actor fell asleep. */
+const TOO_LATE = new RegExp(`envoy"?,"?(${CAME_TOO_LATE.join("|")})|guard"?,"?actor_stopped_while_waiting`);
 const cameTooLate = (value) => TOO_LATE.test(JSON.stringify(value));
 
 async function bounded(promise) {

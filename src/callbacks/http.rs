@@ -6,12 +6,15 @@ use bytes::Bytes;
 use greenroom_core::{Incoming, Request, Response};
 use greenroom_error::{Error, Result, code};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::Hook;
 use crate::actor::ActorShared;
 use crate::actor_context::Invocation;
 use crate::bridge::{JsResult, Kind, Scope, Value};
+use crate::cancellation_token::CancellationToken as JsToken;
 use crate::http::{HttpResponseBodyStream, request_object, response_body};
+use crate::runtime;
 
 /// What the callback said, without the stream that may go with it.
 pub(crate) struct Head {
@@ -33,15 +36,18 @@ impl ActorShared {
         let token = request.cancelled.clone();
         let region = request.region.take();
         let (writer, reader) = response_body();
+        let body = HttpResponseBodyStream::new(writer);
+        // Whoever listens to the token is let go of when the response is over.
+        let over = CancellationToken::new();
+        let (sent, ended) = (body.sent(), over.clone());
         let called = self.call_hook(
             Hook::OnRequest,
             move |scope, shared| {
-                let token = crate::cancellation_token::CancellationToken::of_runtime(token);
-                let writer = HttpResponseBodyStream::new(writer);
+                let token = JsToken::of_request(token, over);
                 scope.object(&[
                     (c"ctx", shared.invocation_handle(scope, invocation)?),
                     (c"request", request_object(scope, request)?),
-                    (c"responseBodyStream", scope.native(writer)?),
+                    (c"responseBodyStream", scope.native(body)?),
                     (c"cancelToken", scope.native(token)?),
                 ])
             },
@@ -50,6 +56,15 @@ impl ActorShared {
         let span = self.ctx.config().on_request_timeout;
         let timed = self.ctx.clock().timeout(span, called).await;
         let head = timed.unwrap_or_else(|_| Err(Error::new(&code::ACTOR_ACTION_TIMED_OUT)))?;
+        // Where this fails, whoever asked cancels the token.
+        if head.streams {
+            runtime::spawn(async move {
+                sent.await;
+                ended.cancel();
+            });
+        } else {
+            ended.cancel();
+        }
         Ok(Response {
             status: head.status,
             headers: head.headers,

@@ -27,9 +27,12 @@ export function onRequest(services: ActorServices): Handler {
   return async (payload: RequestPayload) => {
     const { ctx, request: native, cancelToken } = payload;
     const runtime = ActorRuntime.of(ctx, services);
-    const conn = await fromNativePromise(() => ctx.connectConn(connParams(runtime, native), native));
     const { signal, unlink } = linkedSignal(runtime.aborts, cancelToken);
-    const request = webRequest(native, signal);
+    const request = requestOf(native, signal, unlink);
+    const conn = await fromNativePromise(() => ctx.connectConn(connParams(runtime, native), native)).catch((error) => {
+      unlink();
+      throw error;
+    });
     const c = new ActorContextImpl(runtime, {
       conn: () => runtime.conns.of(conn),
       request: () => request,
@@ -47,12 +50,24 @@ export function onRequest(services: ActorServices): Handler {
       // Connection and request body last as long as the response does, not as its
       // head: a response may be made from what still arrives.
       void settled(finish).then(() => {
+        // Held until here: the signal of a `Request` is silent once that is collected.
+        void request;
         unlink();
         ActorContextImpl.endCall(c);
         return Promise.all([settled(native.bodyStream?.cancel()), settled(conn.disconnect())]);
       });
     }
   };
+}
+
+/** @throws ActorError `actor/invalid_request` for what no `Request` can hold. */
+function requestOf(native: NativeRequest, signal: AbortSignal, unlink: () => void): Request {
+  try {
+    return webRequest(native, signal);
+  } catch (cause) {
+    unlink();
+    throw invalidRequest(`${native.method} ${native.uri} cannot be a Request`, cause);
+  }
 }
 
 /** The head at once; a body of unknown length follows through the native stream. */
@@ -102,9 +117,12 @@ function connParams(runtime: ActorRuntime, { headers }: NativeRequest): Uint8Arr
   try {
     return runtime.encode(JSON.parse(text), "params");
   } catch (cause) {
-    const reason = "x-rivet-conn-params is not JSON";
-    throw new ActorError("actor", "invalid_request", `Invalid request: ${reason}`, { metadata: { reason }, cause });
+    throw invalidRequest("x-rivet-conn-params is not JSON", cause);
   }
+}
+
+function invalidRequest(reason: string, cause: unknown): ActorError {
+  return new ActorError("actor", "invalid_request", `Invalid request: ${reason}`, { metadata: { reason }, cause });
 }
 
 function noResponse(value: unknown): TypeError {

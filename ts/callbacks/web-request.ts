@@ -1,5 +1,4 @@
 /** Native requests as Web `Request` objects. */
-import { keepWith } from "../common/kept";
 import type { NativeRequest, NativeRequestBody } from "../native/request-types";
 
 const ORIGIN = "http://127.0.0.1";
@@ -16,9 +15,7 @@ export function webRequest(native: NativeRequest, signal?: AbortSignal): Request
       init.body = native.body;
     }
   }
-  const request = new Request(new URL(native.uri, ORIGIN), init);
-  if (signal !== undefined) keepWith(signal, request);
-  return request;
+  return new Request(new URL(native.uri, ORIGIN), init);
 }
 
 /** Headers a client may send but the Fetch standard reserves are left out. */

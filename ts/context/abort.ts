@@ -25,7 +25,7 @@ export class AbortFan {
 /** The signal of one call. */
 export interface CallSignal {
   readonly signal: AbortSignal;
-  /** Lets go of the actor, which outlives the call: the signal does not fire any more. */
+  /** The call is over: the signal does not fire any more, and nothing holds it. */
   unlink(): void;
   /** Fires it, if it has not fired. */
   end(): void;
@@ -34,8 +34,13 @@ export interface CallSignal {
 /** A signal that fires with its actor, or when the token is cancelled. */
 export function linkedSignal(actor: AbortFan, token: NativeCancellationToken): CallSignal {
   const controller = new AbortController();
-  const unlink = () => actor.remove(end);
+  let linked = true;
+  const unlink = () => {
+    linked = false;
+    actor.remove(end);
+  };
   const end = () => {
+    if (!linked) return;
     unlink();
     controller.abort();
   };

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use futures_util::{StreamExt, stream};
+use futures_util::future::join_all;
 use greenroom_core::{ActorRef, Host, Lookup, StartActor, StopReason};
 use greenroom_error::Result;
 use parking_lot::Mutex;
@@ -16,9 +16,6 @@ use tokio::sync::watch;
 
 use crate::envoy::{Link, StopDone};
 use crate::shared::{Shared, shut_down};
-
-/// Actors that save their last at once when the host leaves.
-const STOPS_ABREAST: usize = 32;
 
 #[derive(Default)]
 pub(crate) struct Generations {
@@ -29,8 +26,12 @@ pub(crate) struct Generations {
 
 struct Lease {
     link: Link,
+    /// Its start is over: it is in the registry.
+    has_begun: bool,
     /// The engine wants it to stop, or it has nothing left to say.
     is_ending: bool,
+    /// Why its storage is gone, if it is.
+    lost: Option<String>,
 }
 
 impl Generations {
@@ -53,9 +54,23 @@ impl Generations {
     fn begin(&self, actor: ActorRef, link: Link) {
         let lease = Lease {
             link,
+            has_begun: false,
             is_ending: false,
+            lost: None,
         };
         self.leases.lock().insert(actor, lease);
+    }
+
+    fn has_begun(&self, actor: ActorRef) {
+        if let Some(lease) = self.leases.lock().get_mut(&actor) {
+            lease.has_begun = true;
+        }
+    }
+
+    fn has_lost(&self, actor: ActorRef, reason: &str) {
+        if let Some(lease) = self.leases.lock().get_mut(&actor) {
+            lease.lost = Some(reason.to_owned());
+        }
     }
 
     fn announce(&self) {
@@ -70,10 +85,12 @@ impl Generations {
         lease.is_some_and(|lease| !std::mem::replace(&mut lease.is_ending, true))
     }
 
-    /// Claims the end of all that nobody ends yet.
+    /// Claims the end of all that have begun and that nobody ends yet.
     fn claim_all(&self) -> Vec<ActorRef> {
         let mut leases = self.leases.lock();
-        let living = leases.iter_mut().filter(|(_, lease)| !lease.is_ending);
+        let living = leases
+            .iter_mut()
+            .filter(|(_, lease)| lease.has_begun && !lease.is_ending);
         let claim = |(actor, lease): (&ActorRef, &mut Lease)| {
             lease.is_ending = true;
             *actor
@@ -81,8 +98,9 @@ impl Generations {
         living.map(claim).collect()
     }
 
-    fn end(&self, actor: ActorRef) {
-        self.leases.lock().remove(&actor);
+    /// Tells why its storage was gone, if it was.
+    fn end(&self, actor: ActorRef) -> Option<String> {
+        self.leases.lock().remove(&actor)?.lost
     }
 }
 
@@ -104,6 +122,7 @@ impl Shared {
         };
         match started.await {
             Ok(handle) => {
+                self.generations.has_begun(actor);
                 self.sockets.generation_began(&handle);
                 drop(handle);
                 self.generations.announce();
@@ -146,19 +165,32 @@ impl Shared {
             _ => self.registry.stop_actor(actor, reason).await,
         };
         self.sockets_after(actor, reason).await;
-        self.generations.end(actor);
+        let lost = self.generations.end(actor);
         if let Err(error) = &ended {
             tracing::error!(actor_id = %actor.actor_id, %error, "an actor did not stop cleanly");
         }
-        ended
+        // One that was let go of has said nothing of what it did not save.
+        Ok(ended?.or(lost))
     }
 
     /// Stops what lives although the engine has not said so: what it does not stop in
-    /// time would be lost with all that is not saved.
+    /// time would be lost with all that is not saved. All at once, for one that takes its
+    /// time must not keep others from saving.
     pub(crate) async fn stop_left(&self) {
-        let left = stream::iter(self.generations.claim_all());
-        let end = |actor| async move { drop(self.end(actor, StopReason::GoingAway).await) };
-        left.for_each_concurrent(STOPS_ABREAST, end).await;
+        let end = |actor| async move { drop(self.end(actor, self.own_reason(actor)).await) };
+        join_all(self.generations.claim_all().into_iter().map(end)).await;
+    }
+
+    /// Whoever asked to be destroyed is, and not put to sleep.
+    fn own_reason(&self, actor: ActorRef) -> StopReason {
+        match self.registry.lookup(&actor.actor_id) {
+            Lookup::Active(handle) | Lookup::Stopping(handle, _)
+                if handle.ctx().destroy_requested() =>
+            {
+                StopReason::StopIntent
+            }
+            _ => StopReason::GoingAway,
+        }
     }
 
     /// Reports a generation whose task ends although nobody stopped it.
@@ -192,6 +224,7 @@ impl Shared {
             tracing::error!(actor_id = %actor.actor_id, generation = actor.generation, reason, "an actor ends because its storage is gone");
             link.sleep(actor, Some(format!("storage lost: {reason}")));
         }
+        self.generations.has_lost(actor, reason);
         if let Some(me) = self.me.upgrade() {
             self.spawn(async move { me.registry.abandon_actor(actor).await });
         }

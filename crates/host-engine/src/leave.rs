@@ -81,16 +81,26 @@ impl EngineHost {
         let whole = shared.options.drain_timeout;
         let saving = SAVING_TIME.min(whole * 2 / 3);
         let mut drained = pin!(self.0.session.drain(clock));
-        if clock.timeout(whole - saving, &mut drained).await.is_ok() {
+        let told = clock.timeout(whole - saving, &mut drained).await;
+        if let Ok(true) = told {
             return;
         }
         let count = || shared.generations.count();
-        tracing::warn!(
-            actors = count(),
-            "actors stop that the engine has not stopped yet"
-        );
-        let all = async { tokio::join!(drained, shared.stop_left()) };
-        if clock.timeout(saving, all).await.is_err() && count() > 0 {
+        if count() > 0 {
+            tracing::warn!(
+                actors = count(),
+                "actors stop that the engine has not stopped yet"
+            );
+        }
+        let stopped = match told {
+            // What is saved now leaves when the session is back, if it comes back.
+            Ok(_) => clock.timeout(whole, shared.stop_left()).await,
+            Err(_) => {
+                let all = async { drop(tokio::join!(drained, shared.stop_left())) };
+                clock.timeout(saving, all).await
+            }
+        };
+        if stopped.is_err() && count() > 0 {
             tracing::warn!(
                 actors = count(),
                 "actors did not stop in time and are abandoned"

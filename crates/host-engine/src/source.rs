@@ -68,7 +68,10 @@ impl Seeker {
 
     async fn seek(&mut self, refused_by: Option<ActorRef>) -> Result<Arc<ActorHandle>> {
         loop {
-            self.shared.check_open()?;
+            // Requests are served until their actor stops: nobody else has it before.
+            if self.socket.is_some() {
+                self.shared.check_open()?;
+            }
             // Both before the look: what changes after it is not missed.
             let mut begun = self.shared.generations.subscribe();
             let changed = self.shared.registry.changed(&self.actor_id);
@@ -243,6 +246,16 @@ mod tests {
         shared.stage.send_replace(Stage::Closed);
         time.advance(WAKES_ITSELF);
         assert!(!late.await);
+    }
+
+    #[tokio::test]
+    async fn a_request_is_not_refused_because_the_host_leaves() {
+        let shared = shared(Clock::real());
+        shared.stage.send_replace(Stage::Leaving);
+        let mut seeker = Seeker::of_request(Arc::clone(&shared), ActorId::generate());
+        let error = seeker.acquire(None).await.err().expect("nobody is here");
+        // A client repeats this.
+        assert!(error.is(&code::GUARD_ACTOR_STOPPED_WHILE_WAITING));
     }
 
     #[tokio::test]

@@ -41,7 +41,9 @@ const COMMAND_TIME: Duration = Duration::from_secs(1);
 /// The engine cannot have said so through one that is down.
 fn reason_of(shared: &Shared, reason: &protocol::StopActorReason) -> StopReason {
     match reason {
-        protocol::StopActorReason::SleepIntent if shared.is_cut_off_for(COMMAND_TIME) => {
+        protocol::StopActorReason::SleepIntent
+            if shared.session_over.is_cancelled() || shared.is_cut_off_for(COMMAND_TIME) =>
+        {
             StopReason::Lost
         }
         protocol::StopActorReason::SleepIntent => StopReason::SleepIntent,
@@ -121,6 +123,8 @@ impl EnvoyCallbacks for Callbacks {
 
     fn on_shutdown(&self) {
         if let Ok(shared) = self.shared() {
+            // Of its own accord, too: the engine has sent us away.
+            shared.session_over.cancel();
             shared.link_up.send_replace(false);
         }
     }
@@ -210,5 +214,7 @@ mod tests {
         assert_eq!(reason_of(&shared, &away), StopReason::GoingAway);
         shared.link_is(true);
         assert_eq!(reason(), StopReason::SleepIntent);
+        shared.session_over.cancel();
+        assert_eq!(reason(), StopReason::Lost, "nobody can have said so");
     }
 }

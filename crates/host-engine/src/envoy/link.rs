@@ -143,14 +143,15 @@ impl Session {
         self.handle.is_ping_healthy()
     }
 
-    /// Has the engine stop all actors of ours, and resolves when they have. May
-    /// take for ever: the caller sets the limit.
-    pub(crate) async fn drain(&self, clock: &greenroom_core::Clock) {
-        // False if the engine cannot be told, which leaves nothing to wait for.
-        if self.handle.mark_stopping().await {
+    /// Has the engine stop all actors of ours, and resolves when they have. False if the
+    /// engine could not be told. May take for ever: the caller sets the limit.
+    pub(crate) async fn drain(&self, clock: &greenroom_core::Clock) -> bool {
+        let told = self.handle.mark_stopping().await;
+        if told {
             self.handle.wait_actors_drained().await;
             clock.sleep(LAST_FRAMES).await;
         }
+        told
     }
 
     /// Closes the session without waiting for anything.

@@ -96,7 +96,9 @@ impl EngineHost {
             // What is saved now leaves when the session is back, if it comes back.
             Ok(_) => clock.timeout(whole, shared.stop_left()).await,
             Err(_) => {
-                let all = async { drop(tokio::join!(drained, shared.stop_left())) };
+                let all = async {
+                    tokio::join!(drained, shared.stop_left());
+                };
                 clock.timeout(saving, all).await
             }
         };

@@ -151,17 +151,9 @@ impl HttpResponseBodyStream {
         }
     }
 
-    /// Resolves when nobody reads any more, also after the regular end.
-    pub(crate) fn sent(&self) -> impl Future<Output = ()> + Send + 'static {
-        let (writer, ended) = (self.writer(), self.ended.clone());
-        async move {
-            if let Some(writer) = writer {
-                tokio::select! {
-                    () = writer.closed() => {}
-                    () = ended.cancelled() => {}
-                }
-            }
-        }
+    /// Fires at the end that JavaScript gives it, or when it is forgotten.
+    pub(crate) fn ended(&self) -> CancellationToken {
+        self.ended.clone()
     }
 
     fn writer(&self) -> Option<BodyWriter> {
@@ -189,10 +181,15 @@ impl HttpResponseBodyStream {
     /// Resolves when nobody reads any more, also after the regular end.
     #[napi(catch_unwind, ts_return_type = "Promise<void>")]
     pub fn cancelled(&self, env: Env) -> napi::Result<Promise<()>> {
-        let sent = self.sent();
+        let (writer, ended) = (self.writer(), self.ended.clone());
         enter(&env, |scope| {
             promise(scope, async move {
-                sent.await;
+                if let Some(writer) = writer {
+                    tokio::select! {
+                        () = writer.closed() => {}
+                        () = ended.cancelled() => {}
+                    }
+                }
                 Ok::<_, Rejection>(())
             })
         })

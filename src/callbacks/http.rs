@@ -39,7 +39,7 @@ impl ActorShared {
         let body = HttpResponseBodyStream::new(writer);
         // Whoever listens to the token is let go of when the response is over.
         let over = CancellationToken::new();
-        let (sent, ended) = (body.sent(), over.clone());
+        let (sent, ended) = (body.ended(), over.clone());
         let called = self.call_hook(
             Hook::OnRequest,
             move |scope, shared| {
@@ -56,10 +56,10 @@ impl ActorShared {
         let span = self.ctx.config().on_request_timeout;
         let timed = self.ctx.clock().timeout(span, called).await;
         let head = timed.unwrap_or_else(|_| Err(Error::new(&code::ACTOR_ACTION_TIMED_OUT)))?;
-        // Where this fails, whoever asked cancels the token.
+        // Where this fails, or its client leaves, whoever asked cancels the token.
         if head.streams {
             runtime::spawn(async move {
-                sent.await;
+                sent.cancelled().await;
                 ended.cancel();
             });
         } else {

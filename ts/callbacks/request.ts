@@ -27,7 +27,7 @@ export function onRequest(services: ActorServices): Handler {
   return async (payload: RequestPayload) => {
     const { ctx, request: native, cancelToken } = payload;
     const runtime = ActorRuntime.of(ctx, services);
-    const { signal, unlink } = linkedSignal(runtime.aborts, cancelToken);
+    const { signal, unlink, end } = linkedSignal(runtime.aborts, cancelToken);
     const request = requestOf(native, signal, unlink);
     const conn = await fromNativePromise(() => ctx.connectConn(connParams(runtime, native), native)).catch((error) => {
       unlink();
@@ -38,7 +38,7 @@ export function onRequest(services: ActorServices): Handler {
       request: () => request,
       cancelToken: () => cancelToken,
     });
-    let finish: Promise<void> | undefined;
+    let finish: Promise<boolean> | undefined;
     try {
       const response: unknown = await hook(c, request);
       if (!(response instanceof Response)) throw noResponse(response);
@@ -49,10 +49,12 @@ export function onRequest(services: ActorServices): Handler {
       runtime.settle();
       // Connection and request body last as long as the response does, not as its
       // head: a response may be made from what still arrives.
-      void settled(finish).then(() => {
+      void Promise.resolve(finish).then((clientLeft) => {
         // Held until here: the signal of a `Request` is silent once that is collected.
         void request;
-        unlink();
+        // Of a client that left the signal tells, if it has not yet.
+        if (clientLeft === true) end();
+        else unlink();
         ActorContextImpl.endCall(c);
         return Promise.all([settled(native.bodyStream?.cancel()), settled(conn.disconnect())]);
       });
@@ -75,7 +77,7 @@ async function nativeResponse(
   response: Response,
   stream: NativeResponseBody | undefined,
   signal: AbortSignal,
-): Promise<{ head: NativeResponse; finished?: Promise<void> }> {
+): Promise<{ head: NativeResponse; finished?: Promise<boolean> }> {
   const head = { status: response.status, headers: headersOf(response) };
   if (response.body === null || BODILESS.has(response.status)) return { head: { ...head, body: new Uint8Array() } };
   if (stream === undefined) {
@@ -84,24 +86,34 @@ async function nativeResponse(
   return { head: { ...head, stream: true }, finished: pump(response.body, stream, signal) };
 }
 
-/** Moves a body chunk by chunk, as fast as the client takes it. */
-async function pump(body: ReadableStream<Uint8Array>, out: NativeResponseBody, signal: AbortSignal): Promise<void> {
+/** Moves a body chunk by chunk, as fast as the client takes it; tells whether that left. */
+async function pump(body: ReadableStream<Uint8Array>, out: NativeResponseBody, signal: AbortSignal): Promise<boolean> {
   const reader = body.getReader();
+  let left = false;
   const stop = () => void reader.cancel(signal.reason).catch(() => undefined);
+  const leave = () => {
+    left = true;
+    stop();
+  };
   // The client may leave while the handler's stream has nothing to say.
-  void out.cancelled().then(stop, stop);
+  void out.cancelled().then(leave, leave);
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) break;
       for (let at = 0; at < value.length; at += MAX_CHUNK) await out.write(value.subarray(at, at + MAX_CHUNK));
     }
+    const hasLeft = left;
     await out.end();
+    return hasLeft;
   } catch (error) {
     stop();
     // Either the handler's stream broke, or nobody listens any more; then this
     // fails, too, and there is nobody left to tell.
-    await out.error(error instanceof Error ? error.message : String(error)).catch(() => undefined);
+    return out.error(error instanceof Error ? error.message : String(error)).then(
+      () => false,
+      () => true,
+    );
   }
 }
 

@@ -28,8 +28,9 @@ export function onRequest(services: ActorServices): Handler {
     const { ctx, request: native, cancelToken } = payload;
     const runtime = ActorRuntime.of(ctx, services);
     const { signal, unlink, end } = linkedSignal(runtime.aborts, cancelToken);
-    const request = requestOf(native, signal, unlink);
-    const conn = await fromNativePromise(() => ctx.connectConn(connParams(runtime, native), native)).catch((error) => {
+    const connect = () => ctx.connectConn(connParams(runtime, native), native);
+    const opened = async () => ({ request: requestOf(native, signal), conn: await fromNativePromise(connect) });
+    const { request, conn } = await opened().catch((error) => {
       unlink();
       throw error;
     });
@@ -63,11 +64,10 @@ export function onRequest(services: ActorServices): Handler {
 }
 
 /** @throws ActorError `actor/invalid_request` for what no `Request` can hold. */
-function requestOf(native: NativeRequest, signal: AbortSignal, unlink: () => void): Request {
+function requestOf(native: NativeRequest, signal: AbortSignal): Request {
   try {
     return webRequest(native, signal);
   } catch (cause) {
-    unlink();
     throw invalidRequest(`${native.method} ${native.uri} cannot be a Request`, cause);
   }
 }

@@ -2,8 +2,6 @@
  * A user's own HTTP requests to an actor's `onRequest`. A page loads this with
  * the first of them.
  */
-
-import { keepWith } from "../common/kept";
 import { errorFrom, isJson, type JsonFormat } from "./reply";
 import { isRefusal, withRetry } from "./retry";
 import type { Route } from "./routes";
@@ -13,6 +11,13 @@ import type { Target } from "./target";
 const NO_HOST = "actor";
 
 type Init = RequestInit & { duplex?: "half" };
+
+/**
+ * Requests, by the bodies of their responses. The signal of a `Request` follows the one
+ * that it was made with only while the request itself is in memory: once the garbage
+ * collector takes it, an abort does nothing, and the response goes on for ever.
+ */
+const requests = new WeakMap<ReadableStream, unknown[]>();
 
 /** What `fetch` of a handle was given. */
 export interface RawCall {
@@ -32,7 +37,7 @@ export async function rawFetch(
     const request = toRequest(input, init, signal);
     const response = await refusalOrResponse(await attempt(request), target, json);
     // A `Request` that was given has a signal of its own.
-    keepWith(response.body, request, input);
+    if (response.body !== null) requests.set(response.body, [request, input]);
     return response;
   };
   // A body that is a stream can be read once: no second attempt.

@@ -61,13 +61,13 @@ impl Generations {
         self.leases.lock().insert(actor, lease);
     }
 
-    fn has_begun(&self, actor: ActorRef) {
+    fn note_begun(&self, actor: ActorRef) {
         if let Some(lease) = self.leases.lock().get_mut(&actor) {
             lease.has_begun = true;
         }
     }
 
-    fn has_lost(&self, actor: ActorRef, reason: &str) {
+    fn note_lost(&self, actor: ActorRef, reason: &str) {
         if let Some(lease) = self.leases.lock().get_mut(&actor) {
             lease.lost = Some(reason.to_owned());
         }
@@ -122,7 +122,7 @@ impl Shared {
         };
         match started.await {
             Ok(handle) => {
-                self.generations.has_begun(actor);
+                self.generations.note_begun(actor);
                 self.sockets.generation_began(&handle);
                 drop(handle);
                 self.generations.announce();
@@ -224,7 +224,7 @@ impl Shared {
             tracing::error!(actor_id = %actor.actor_id, generation = actor.generation, reason, "an actor ends because its storage is gone");
             link.sleep(actor, Some(format!("storage lost: {reason}")));
         }
-        self.generations.has_lost(actor, reason);
+        self.generations.note_lost(actor, reason);
         if let Some(me) = self.me.upgrade() {
             self.spawn(async move { me.registry.abandon_actor(actor).await });
         }

@@ -350,8 +350,8 @@ impl RegistryDispatcher {
     }
 
     /// Ends one generation as a crash of the process would: no grace, no hooks, no
-    /// final save, or no further attempt at it. What was acknowledged stays. Resolves when nothing of it is
-    /// left in memory.
+    /// final save, or no further attempt at it. What was acknowledged stays. Resolves
+    /// when nothing of it is left in memory.
     pub async fn abandon_actor(&self, actor: ActorRef) {
         let Some(handle) = self.await_started(actor).await else {
             return;

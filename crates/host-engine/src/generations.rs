@@ -98,6 +98,10 @@ impl Generations {
         living.map(claim).collect()
     }
 
+    fn all(&self) -> Vec<ActorRef> {
+        self.leases.lock().keys().copied().collect()
+    }
+
     /// Tells why its storage was gone, if it was.
     fn end(&self, actor: ActorRef) -> Option<String> {
         self.leases.lock().remove(&actor)?.lost
@@ -179,6 +183,13 @@ impl Shared {
     pub(crate) async fn stop_left(&self) {
         let end = |actor| async move { drop(self.end(actor, self.own_reason(actor)).await) };
         join_all(self.generations.claim_all().into_iter().map(end)).await;
+    }
+
+    /// Drops what is left, without final saves: those would be refused. Also what a stop
+    /// began with and did not get to its end in time.
+    pub(crate) async fn abandon_all(&self) {
+        let end = |actor| async move { drop(self.end(actor, StopReason::Lost).await) };
+        join_all(self.generations.all().into_iter().map(end)).await;
     }
 
     /// Whoever asked to be destroyed is, and not put to sleep.

@@ -7,10 +7,8 @@ use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use greenroom_core::ActorRef;
-
 use crate::join::EngineHost;
-use crate::shared::{Shared, Stage};
+use crate::shared::Stage;
 
 /// Time for actors that the engine has not stopped to stop by themselves.
 const SAVING_TIME: Duration = Duration::from_secs(10);
@@ -79,10 +77,17 @@ impl EngineHost {
         let shared = self.shared();
         let clock = shared.clock();
         let whole = shared.options.drain_timeout;
+        let end = clock.now() + whole;
+        let mut drained = pin!(self.0.session.drain(clock, shared.link_up.subscribe()));
+        let by_engine = async {
+            tokio::select! {
+                () = &mut drained => true,
+                // It stops nobody meanwhile.
+                () = shared.cut_off() => false,
+            }
+        };
         let saving = SAVING_TIME.min(whole * 2 / 3);
-        let mut drained = pin!(self.0.session.drain(clock));
-        let told = clock.timeout(whole - saving, &mut drained).await;
-        if let Ok(true) = told {
+        if let Ok(true) = clock.timeout(whole - saving, by_engine).await {
             return;
         }
         let count = || shared.generations.count();
@@ -92,31 +97,23 @@ impl EngineHost {
                 "actors stop that the engine has not stopped yet"
             );
         }
-        let stopped = match told {
-            // What is saved now leaves when the session is back, if it comes back.
-            Ok(_) => clock.timeout(whole, shared.stop_left()).await,
-            Err(_) => {
-                let all = async {
-                    tokio::join!(drained, shared.stop_left());
-                };
-                clock.timeout(saving, all).await
+        let rest = async {
+            // What is saved while the engine is away leaves when it is back.
+            let mut left = pin!(shared.stop_left());
+            tokio::select! {
+                () = &mut drained => left.await,
+                () = &mut left => tokio::select! {
+                    // Nobody else gets them before the engine has heard that they stopped.
+                    () = &mut drained => {}
+                    () = shared.cut_off() => {}
+                },
             }
         };
-        if stopped.is_err() && count() > 0 {
+        if clock.timeout(end.since(clock.now()), rest).await.is_err() && count() > 0 {
             tracing::warn!(
                 actors = count(),
                 "actors did not stop in time and are abandoned"
             );
-        }
-    }
-}
-
-impl Shared {
-    /// Drops what is left, without final saves: those would be refused.
-    async fn abandon_all(&self) {
-        let left: Vec<ActorRef> = self.registry.instance_refs();
-        for actor in left {
-            self.registry.abandon_actor(actor).await;
         }
     }
 }

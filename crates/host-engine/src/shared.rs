@@ -119,6 +119,13 @@ impl Shared {
         since.is_some_and(|since| self.clock().now() >= since + span)
     }
 
+    /// Resolves when there is no session.
+    pub(crate) async fn cut_off(&self) {
+        let mut link_up = self.link_up.subscribe();
+        // The sender lives in what this holds.
+        let _ = link_up.wait_for(|up| !*up).await;
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         *self.stage.borrow() == Stage::Open
     }

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use greenroom_core::{ActorRef, HibernationId};
+use greenroom_core::{ActorRef, Clock, HibernationId};
 use greenroom_error::{Error, Result};
 use greenroom_wire::ActorId;
 use rivet_envoy_client::callbacks::ActorStopHandle;
 use rivet_envoy_client::handle::EnvoyHandle;
 use rivet_envoy_client::tunnel::HibernatingWebSocketMetadata;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::sockets::KnownSocket;
@@ -16,6 +16,9 @@ use crate::sockets::KnownSocket;
 /// Time for the last frames to leave after all actors have stopped: the 2.x
 /// engines acknowledge too rarely to be waited for.
 const LAST_FRAMES: Duration = Duration::from_millis(200);
+
+/// An engine passes over what it hears before it has taken a session back.
+const TAKEN_BACK: Duration = Duration::from_millis(500);
 
 /// Among the keys that an engine keeps of each actor.
 const INSPECTOR_TOKEN_KEY: &[u8] = &[3];
@@ -143,15 +146,26 @@ impl Session {
         self.handle.is_ping_healthy()
     }
 
-    /// Has the engine stop all actors of ours, and resolves when they have. False if the
-    /// engine could not be told. May take for ever: the caller sets the limit.
-    pub(crate) async fn drain(&self, clock: &greenroom_core::Clock) -> bool {
-        let told = self.handle.mark_stopping().await;
-        if told {
-            self.handle.wait_actors_drained().await;
-            clock.sleep(LAST_FRAMES).await;
-        }
-        told
+    /// Has the engine stop all actors of ours, and resolves when they have. An engine that
+    /// is away is told when it is back, and one that was told is told again. May take for
+    /// ever: the caller sets the limit.
+    pub(crate) async fn drain(&self, clock: &Clock, mut link_up: watch::Receiver<bool>) {
+        let drained = async {
+            loop {
+                if self.handle.mark_stopping().await {
+                    tokio::select! {
+                        () = self.handle.wait_actors_drained() => return,
+                        _ = link_up.changed() => {}
+                    }
+                // The one who changes it lives as long as the session.
+                } else if link_up.changed().await.is_err() {
+                    return;
+                }
+                clock.sleep(TAKEN_BACK).await;
+            }
+        };
+        drained.await;
+        clock.sleep(LAST_FRAMES).await;
     }
 
     /// Closes the session without waiting for anything.

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use greenroom_conformance::{Under, actor};
+use greenroom_conformance::{Under, actor, in_time};
 use greenroom_core::{ActorConfig, ActorFactory};
 use greenroom_error::Result;
 use greenroom_host_engine::{EngineHost, EngineOptions, EngineProcess, ProcessOptions};
@@ -113,6 +113,32 @@ impl Engine {
         let pid = self.process.pid().expect("it runs").to_string();
         let told = Command::new("kill").args(["-s", name, &pid]).status();
         assert!(told.expect("a system with signals").success());
+    }
+
+    /// Asks its process to end, and waits until nobody listens there.
+    pub async fn go_away(&self) {
+        self.signal("TERM");
+        while tokio::net::TcpStream::connect(self.address()).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// With what it stored, where it was.
+    pub async fn start_again(&mut self) {
+        let started = in_time("the engine starts again", async {
+            loop {
+                // The one before may still hold its files.
+                if let Ok(started) = self.again().await {
+                    return started;
+                }
+            }
+        });
+        self.process = started.await;
+        assert!(self.process.is_ours());
+    }
+
+    fn address(&self) -> &str {
+        self.options.endpoint.trim_start_matches("http://")
     }
 
     pub async fn stop(self) {

@@ -1,0 +1,132 @@
+//! A host that leaves: quickly, within the time it has, and with what its actors have
+//! not saved yet.
+
+use std::time::{Duration, Instant};
+
+use greenroom_conformance::{Under, actor, in_time};
+use greenroom_core::ActorConfig;
+use greenroom_host_engine::EngineOptions;
+use greenroom_wire::ActorId;
+
+use crate::hosts::{self, Engine, Joined};
+
+/// Actors whose count is 2, of which 1 is saved.
+async fn half_saved(under: &Under, count: usize) -> Vec<ActorId> {
+    let mut actors = Vec::new();
+    for at in 0..count {
+        let actor = under.create(&format!("last-{at}")).await;
+        assert_eq!(under.action(&actor, "add", 1).await, 1);
+        actors.push(actor);
+    }
+    for actor in &actors {
+        assert_eq!(under.action(actor, "add_unsaved", 1).await, 2);
+    }
+    actors
+}
+
+/// Until an engine has noticed where its actors are not any more, it may answer for
+/// them itself, with an error.
+async fn assert_saved(under: &Under, actors: &[ActorId]) {
+    for actor in actors {
+        let count = in_time("an answer of the actor", async {
+            loop {
+                let reply = under.call(actor, "get", 0).await;
+                match reply.status {
+                    200 => return reply.json()["output"].clone(),
+                    status => assert!(status >= 500, "get: {status} {:?}", reply.body),
+                }
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        });
+        assert_eq!(count.await, 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaving_an_engine_is_quick_and_actors_go_on_elsewhere() {
+    let engine = Engine::start().await;
+    let first = engine.join("shared").await;
+    let under = first.under();
+    let actor = under.create("moves").await;
+    assert_eq!(under.action(&actor, "add", 7).await, 7);
+    let began = Instant::now();
+    first.close().await;
+    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    let second = engine.join("shared").await;
+    assert_eq!(under.action(&actor, "get", 0).await, 7);
+    second.close().await;
+    engine.stop().await;
+}
+
+/// Leaves within `time`, and its actors save nothing before they stop.
+async fn late_saver(engine: &Engine, time: Duration) -> Joined {
+    let options = EngineOptions {
+        drain_timeout: time,
+        ..engine.options_for("shared")
+    };
+    let config = ActorConfig {
+        state_save_interval: Duration::from_secs(60),
+        ..actor::config()
+    };
+    engine.join_with(options, config).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn leaving_an_engine_that_does_not_answer_takes_no_longer_than_it_may() {
+    let engine = Engine::start().await;
+    let time = Duration::from_millis(600);
+    let host = late_saver(&engine, time).await;
+    let under = host.under();
+    half_saved(&under, 8).await;
+    engine.signal("STOP");
+    let began = Instant::now();
+    host.close().await;
+    let took = began.elapsed();
+    engine.signal("CONT");
+    assert!(took < time + Duration::from_secs(8), "{took:?}");
+    engine.stop().await;
+}
+
+/// An engine stops few actors a second; more than it gets to here in a third of the
+/// time. It commits about a hundred a second, which leaves room in the rest.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn actors_that_the_engine_does_not_stop_in_time_save_their_last_by_themselves() {
+    const ACTORS: usize = 96;
+    hosts::log();
+    let engine = Engine::start().await;
+    let time = Duration::from_secs(6);
+    let first = late_saver(&engine, time).await;
+    let under = first.under();
+    let actors = half_saved(&under, ACTORS).await;
+    let began = Instant::now();
+    first.close().await;
+    let took = began.elapsed();
+    assert!(took > time / 3, "the engine has stopped all: {took:?}");
+    let second = engine.join("shared").await;
+    assert_saved(&under, &actors).await;
+    second.close().await;
+    engine.stop().await;
+}
+
+/// As when the machine of both is updated. Its actors have others to go to at once, as
+/// the engine hears that they stopped.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_leaves_while_the_engine_is_away_hands_over_when_it_is_back() {
+    hosts::log();
+    let mut engine = Engine::start().await;
+    let time = Duration::from_secs(24);
+    let first = late_saver(&engine, time).await;
+    let under = first.under();
+    let actors = half_saved(&under, 8).await;
+    engine.go_away().await;
+    let began = Instant::now();
+    let leaving = tokio::spawn(first.close());
+    engine.start_again().await;
+    leaving.await.expect("it leaves");
+    let took = began.elapsed();
+    assert!(took < time, "the engine has not heard of it: {took:?}");
+    let second = engine.join("shared").await;
+    assert_saved(&under, &actors).await;
+    second.close().await;
+    engine.stop().await;
+}

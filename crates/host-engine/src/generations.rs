@@ -6,22 +6,29 @@
 //! more: its storage refuses by itself, and it is dropped without a final save.
 
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
 use greenroom_core::{ActorRef, Host, Lookup, StartActor, StopReason};
 use greenroom_error::Result;
 use parking_lot::Mutex;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::envoy::{Link, StopDone};
 use crate::shared::{Shared, shut_down};
+
+/// An alarm that is due while nobody serves an actor is forgotten in the end; an actor
+/// that could not be placed has it when it is.
+const ALARM_SOON_MS: i64 = 60_000;
 
 #[derive(Default)]
 pub(crate) struct Generations {
     leases: Mutex<HashMap<ActorRef, Lease>>,
     /// Counts starts; who waits for one looks again when it changes.
     begun: watch::Sender<u64>,
+    /// Tells of each end.
+    ended: Notify,
 }
 
 struct Lease {
@@ -32,6 +39,8 @@ struct Lease {
     is_ending: bool,
     /// Why its storage is gone, if it is.
     lost: Option<String>,
+    /// When it is to be woken, by the wall clock.
+    alarm_ms: Option<i64>,
 }
 
 impl Generations {
@@ -57,6 +66,7 @@ impl Generations {
             has_begun: false,
             is_ending: false,
             lost: None,
+            alarm_ms: None,
         };
         self.leases.lock().insert(actor, lease);
     }
@@ -65,6 +75,23 @@ impl Generations {
         if let Some(lease) = self.leases.lock().get_mut(&actor) {
             lease.has_begun = true;
         }
+    }
+
+    pub(crate) fn note_alarm(&self, actor: ActorRef, at_ms: Option<i64>) {
+        if let Some(lease) = self.leases.lock().get_mut(&actor) {
+            lease.alarm_ms = at_ms;
+        }
+    }
+
+    /// Those without an alarm until then.
+    fn undisturbed_until(&self, at_ms: i64) -> Vec<(ActorRef, Link)> {
+        let leases = self.leases.lock();
+        let undisturbed = leases
+            .iter()
+            .filter(|(_, lease)| lease.alarm_ms.is_none_or(|alarm| alarm > at_ms));
+        undisturbed
+            .map(|(actor, lease)| (*actor, lease.link.clone()))
+            .collect()
     }
 
     fn note_lost(&self, actor: ActorRef, reason: &str) {
@@ -104,7 +131,20 @@ impl Generations {
 
     /// Tells why its storage was gone, if it was.
     fn end(&self, actor: ActorRef) -> Option<String> {
-        self.leases.lock().remove(&actor)?.lost
+        let lease = self.leases.lock().remove(&actor)?;
+        self.ended.notify_waiters();
+        lease.lost
+    }
+
+    async fn has_ended(&self, actor: ActorRef) {
+        loop {
+            let mut ended = pin!(self.ended.notified());
+            ended.as_mut().enable();
+            if !self.leases.lock().contains_key(&actor) {
+                return;
+            }
+            ended.await;
+        }
     }
 }
 
@@ -175,6 +215,19 @@ impl Shared {
         }
         // One that was let go of has said nothing of what it did not save.
         Ok(ended?.or(lost))
+    }
+
+    /// Has the engine put actors to sleep until somebody calls them, and resolves when
+    /// they are. Those that are to be woken soon are left as they are.
+    pub(crate) async fn sleep_all(&self) {
+        let soon = self.clock().now_ms() + ALARM_SOON_MS;
+        let asked = self.generations.undisturbed_until(soon);
+        for (actor, link) in &asked {
+            link.sleep(*actor, None);
+        }
+        for (actor, _) in asked {
+            self.generations.has_ended(actor).await;
+        }
     }
 
     /// Stops what lives although the engine has not said so: what it does not stop in

@@ -80,8 +80,14 @@ impl EngineHost {
         let end = clock.now() + whole;
         let mut drained = pin!(self.0.session.drain(clock, shared.link_up.subscribe()));
         let by_engine = async {
+            if self.is_alone().await {
+                shared.sleep_all().await;
+            }
+            (&mut drained).await;
+        };
+        let by_engine = async {
             tokio::select! {
-                () = &mut drained => true,
+                () = by_engine => true,
                 // It stops nobody meanwhile.
                 () = shared.cut_off() => false,
             }
@@ -115,5 +121,14 @@ impl EngineHost {
                 "actors did not stop in time and are abandoned"
             );
         }
+    }
+    /// Whether nobody would take the actors over. An engine that is to move them looks for
+    /// a place again and again, each time after twice as long, and hears no calls for them
+    /// meanwhile.
+    async fn is_alone(&self) -> bool {
+        let shared = self.shared();
+        let pool = &shared.options.pool_name;
+        let found = shared.api.has_others(pool, self.envoy_key()).await;
+        !found.unwrap_or(true)
     }
 }

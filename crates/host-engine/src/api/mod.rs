@@ -28,6 +28,9 @@ const PROTOCOL: u64 = 8;
 /// actor may start.
 const CALL_TIME: Duration = Duration::from_secs(40);
 
+/// How old a process's last ping may be for an engine to place actors there.
+const ENVOY_ELIGIBLE_MS: i64 = 10_000;
+
 const CREATE: &str = "create an actor";
 const FIND: &str = "find an actor";
 
@@ -131,6 +134,23 @@ impl EngineApi {
         self.ask("make the pool", Method::PUT, &path, Some(body))
             .await
             .map(drop)
+    }
+
+    /// Whether a process beside this one takes actors of the pool.
+    ///
+    /// # Errors
+    /// `engine/refused`, `engine/unreachable`.
+    pub(crate) async fn has_others(&self, pool: &str, me: &str) -> Result<bool> {
+        let path = format!("{}&name={}", self.path("/envoys"), encoded(pool));
+        let answer = self.ask("list processes", Method::GET, &path, None).await?;
+        let listed = answer["envoys"].as_array().map_or(&[][..], Vec::as_slice);
+        let ping = |envoy: &Value| envoy["last_ping_ts"].as_i64().unwrap_or(0);
+        // By the engine's clock, which may not be ours.
+        let alive = listed.iter().map(ping).max().unwrap_or(0) - ENVOY_ELIGIBLE_MS;
+        let takes = |envoy: &Value| envoy["stop_ts"].is_null() && ping(envoy) >= alive;
+        Ok(listed
+            .iter()
+            .any(|envoy| envoy["envoy_key"] != me && takes(envoy)))
     }
 
     /// The actor of this name and key, created if there is none. An answer that

@@ -17,6 +17,9 @@ use crate::sockets::KnownSocket;
 /// engines acknowledge too rarely to be waited for.
 const LAST_FRAMES: Duration = Duration::from_millis(200);
 
+/// It also passes over actors that it has us start at that moment: it is told again after
+/// this time, and after twice as long each time.
+const TELL_AGAIN: Duration = Duration::from_secs(1);
 /// An engine passes over what it hears before it has taken a session back.
 const TAKEN_BACK: Duration = Duration::from_millis(500);
 
@@ -151,11 +154,13 @@ impl Session {
     /// ever: the caller sets the limit.
     pub(crate) async fn drain(&self, clock: &Clock, mut link_up: watch::Receiver<bool>) {
         let drained = async {
+            let mut again = TELL_AGAIN;
             loop {
                 if self.handle.mark_stopping().await {
                     tokio::select! {
                         () = self.handle.wait_actors_drained() => return,
                         _ = link_up.changed() => {}
+                        () = clock.sleep(again) => again *= 2,
                     }
                 // The one who changes it lives as long as the session.
                 } else if link_up.changed().await.is_err() {

@@ -8,10 +8,18 @@ use crate::api::Address;
 const PEER_PORT: u16 = 1;
 const METRICS_PORT: u16 = 10;
 
-/// The engine's settings, as environment variables. Two are left as the engine has
-/// them although shorter ones seem to suit one machine: with shorter retries, an
-/// alarm of an actor that nobody serves takes a whole core; with a shorter lost
-/// threshold, a disk that is slow for some seconds takes processes for lost.
+/// Times between two tries to place an actor, if nobody serves it: the first, and how
+/// often it doubles. The engine's own go from 2 s to 512 s, in which calls do not reach an
+/// actor whose process is back; those of the published package try each of them about
+/// seven times a second, which takes a whole core.
+const FIRST_RETRY_MS: &str = "500";
+const RETRY_DOUBLES: &str = "5";
+/// After this long without a try it begins with the first again.
+const RETRIES_FORGOTTEN_MS: &str = "60000";
+
+/// The engine's settings, as environment variables. The lost threshold is left as the
+/// engine has it although a shorter one seems to suit one machine: with it, a disk that is
+/// slow for some seconds takes processes for lost.
 pub(super) fn of(address: &Address, storage: &Path) -> Result<Vec<(&'static str, String)>, String> {
     let host = || address.host().to_owned();
     let port = |offset: u16| {
@@ -32,6 +40,15 @@ pub(super) fn of(address: &Address, storage: &Path) -> Result<Vec<(&'static str,
         ("RIVET__METRICS__PORT", port(METRICS_PORT)?),
         ("RIVET__FILE_SYSTEM__PATH", text(storage)),
         ("RIVET__TELEMETRY__ENABLED", text("false")),
+        ("RIVET__PEGBOARD__BASE_RETRY_TIMEOUT", text(FIRST_RETRY_MS)),
+        (
+            "RIVET__PEGBOARD__RESCHEDULE_BACKOFF_MAX_EXPONENT",
+            text(RETRY_DOUBLES),
+        ),
+        (
+            "RIVET__PEGBOARD__RETRY_RESET_DURATION",
+            text(RETRIES_FORGOTTEN_MS),
+        ),
         // Bodies that are streamed both ways.
         ("RIVET__FEATURES__GUARD_GATEWAY_V3__MODE", text("on")),
         ("RIVET__FEATURES__GUARD_GATEWAY_V3__PERCENTAGE", text("100")),

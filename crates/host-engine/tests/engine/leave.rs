@@ -7,6 +7,9 @@ use greenroom_conformance::{Under, actor, in_time};
 use greenroom_core::ActorConfig;
 use greenroom_host_engine::EngineOptions;
 use greenroom_wire::ActorId;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::hosts::{self, Engine, Joined};
 
@@ -24,21 +27,25 @@ async fn half_saved(under: &Under, count: usize) -> Vec<ActorId> {
     actors
 }
 
-/// Until an engine has noticed where its actors are not any more, it may answer for
-/// them itself, with an error.
+/// The count. Until an engine has noticed where its actors are not any more, it may
+/// answer for them itself, with an error.
+async fn answer(under: &Under, actor: &ActorId) -> Value {
+    in_time("an answer of the actor", async {
+        loop {
+            let reply = under.call(actor, "get", 0).await;
+            match reply.status {
+                200 => return reply.json()["output"].clone(),
+                status => assert!(status >= 500, "get: {status} {:?}", reply.body),
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    })
+    .await
+}
+
 async fn assert_saved(under: &Under, actors: &[ActorId]) {
     for actor in actors {
-        let count = in_time("an answer of the actor", async {
-            loop {
-                let reply = under.call(actor, "get", 0).await;
-                match reply.status {
-                    200 => return reply.json()["output"].clone(),
-                    status => assert!(status >= 500, "get: {status} {:?}", reply.body),
-                }
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        });
-        assert_eq!(count.await, 2);
+        assert_eq!(answer(under, actor).await, 2);
     }
 }
 
@@ -127,6 +134,57 @@ async fn a_host_that_leaves_while_the_engine_is_away_hands_over_when_it_is_back(
     assert!(took < time, "the engine has not heard of it: {took:?}");
     let second = engine.join("shared").await;
     assert_saved(&under, &actors).await;
+    second.close().await;
+    engine.stop().await;
+}
+
+/// Whichever have begun are stopped, and the others begin elsewhere.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_host_that_leaves_while_actors_start_leaves_none_behind() {
+    const ACTORS: usize = 24;
+    hosts::log();
+    let engine = Engine::start().await;
+    let first = engine.join("shared").await;
+    let (begun, mut count) = watch::channel(0);
+    let mut creations = JoinSet::new();
+    for at in 0..ACTORS {
+        let (under, begun) = (first.under(), begun.clone());
+        creations.spawn(async move {
+            let actor = under.create(&format!("early-{at}")).await;
+            begun.send_modify(|count| *count += 1);
+            actor
+        });
+    }
+    let under = first.under();
+    let some = count.wait_for(|count| *count >= ACTORS / 4).await;
+    drop(some.expect("some begin"));
+    first.close().await;
+    let second = engine.join("shared").await;
+    let actors = creations.join_all().await;
+    for actor in actors {
+        assert_eq!(answer(&under, &actor).await, 0);
+    }
+    second.close().await;
+    engine.stop().await;
+}
+
+/// As when a program has one process and is updated. An engine that has to move actors and
+/// finds no place for them tries again after 2, 4, 8 s and so on up to minutes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn actors_of_a_host_that_was_alone_answer_as_soon_as_another_comes() {
+    const AWAY: Duration = Duration::from_secs(8);
+    hosts::log();
+    let engine = Engine::start().await;
+    let first = engine.join("shared").await;
+    let under = first.under();
+    let actors = half_saved(&under, 4).await;
+    first.close().await;
+    tokio::time::sleep(AWAY).await;
+    let second = engine.join("shared").await;
+    let began = Instant::now();
+    assert_saved(&under, &actors).await;
+    let took = began.elapsed();
+    assert!(took < Duration::from_secs(3), "{took:?}");
     second.close().await;
     engine.stop().await;
 }

@@ -3,7 +3,7 @@
 //! Every step is bounded by one deadline of ours, because the client's own end
 //! waits for acknowledgements that some engines send rarely or never.
 
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -12,6 +12,8 @@ use crate::shared::Stage;
 
 /// Time for actors that the engine has not stopped to stop by themselves.
 const SAVING_TIME: Duration = Duration::from_secs(10);
+/// Time to find out who else is there.
+const ASK_TIME: Duration = Duration::from_secs(2);
 /// Time for what runs after the actors have gone.
 const REST_TIME: Duration = Duration::from_secs(5);
 
@@ -78,21 +80,10 @@ impl EngineHost {
         let clock = shared.clock();
         let whole = shared.options.drain_timeout;
         let end = clock.now() + whole;
-        let mut drained = pin!(self.0.session.drain(clock, shared.link_up.subscribe()));
-        let by_engine = async {
-            if self.is_alone().await {
-                shared.sleep_all().await;
-            }
-            (&mut drained).await;
-        };
-        let by_engine = async {
-            tokio::select! {
-                () = by_engine => true,
-                // It stops nobody meanwhile.
-                () = shared.cut_off() => false,
-            }
-        };
         let saving = SAVING_TIME.min(whole * 2 / 3);
+        let drained = self.0.session.drain(clock, shared.link_up.subscribe());
+        let mut drained = pin!(drained);
+        let by_engine = self.stopped_by_engine(drained.as_mut());
         if let Ok(true) = clock.timeout(whole - saving, by_engine).await {
             return;
         }
@@ -103,18 +94,7 @@ impl EngineHost {
                 "actors stop that the engine has not stopped yet"
             );
         }
-        let rest = async {
-            // What is saved while the engine is away leaves when it is back.
-            let mut left = pin!(shared.stop_left());
-            tokio::select! {
-                () = &mut drained => left.await,
-                () = &mut left => tokio::select! {
-                    // Nobody else gets them before the engine has heard that they stopped.
-                    () = &mut drained => {}
-                    () = shared.cut_off() => {}
-                },
-            }
-        };
+        let rest = self.stopped_by_themselves(drained);
         if clock.timeout(end.since(clock.now()), rest).await.is_err() && count() > 0 {
             tracing::warn!(
                 actors = count(),
@@ -122,13 +102,43 @@ impl EngineHost {
             );
         }
     }
+
+    /// False once there is no session: the engine stops nobody then.
+    async fn stopped_by_engine(&self, drained: Pin<&mut impl Future<Output = ()>>) -> bool {
+        let shared = self.shared();
+        let stopped = async {
+            if self.is_alone().await {
+                shared.sleep_all().await;
+            }
+            drained.await;
+        };
+        tokio::select! {
+            () = stopped => true,
+            () = shared.cut_off() => false,
+        }
+    }
+
+    /// What is saved while the engine is away leaves when it is back.
+    async fn stopped_by_themselves(&self, mut drained: Pin<&mut impl Future<Output = ()>>) {
+        let shared = self.shared();
+        let mut left = pin!(shared.stop_left());
+        tokio::select! {
+            () = &mut drained => left.await,
+            () = &mut left => tokio::select! {
+                // Nobody else gets them before the engine has heard that they stopped.
+                () = drained => {}
+                () = shared.cut_off() => {}
+            },
+        }
+    }
+
     /// Whether nobody would take the actors over. An engine that is to move them looks for
     /// a place again and again, each time after twice as long, and hears no calls for them
     /// meanwhile.
     async fn is_alone(&self) -> bool {
         let shared = self.shared();
         let pool = &shared.options.pool_name;
-        let found = shared.api.has_others(pool, self.envoy_key()).await;
-        !found.unwrap_or(true)
+        let found = shared.api.has_others(pool, self.envoy_key());
+        matches!(shared.clock().timeout(ASK_TIME, found).await, Ok(Ok(false)))
     }
 }

@@ -39,8 +39,6 @@ struct Lease {
     is_ending: bool,
     /// Why its storage is gone, if it is.
     lost: Option<String>,
-    /// When it is to be woken, by the wall clock.
-    alarm_ms: Option<i64>,
 }
 
 impl Generations {
@@ -66,7 +64,6 @@ impl Generations {
             has_begun: false,
             is_ending: false,
             lost: None,
-            alarm_ms: None,
         };
         self.leases.lock().insert(actor, lease);
     }
@@ -77,21 +74,18 @@ impl Generations {
         }
     }
 
-    pub(crate) fn note_alarm(&self, actor: ActorRef, at_ms: Option<i64>) {
-        if let Some(lease) = self.leases.lock().get_mut(&actor) {
-            lease.alarm_ms = at_ms;
-        }
-    }
-
-    /// Those without an alarm until then.
-    fn undisturbed_until(&self, at_ms: i64) -> Vec<(ActorRef, Link)> {
+    /// Those that have begun, with the sessions they came through.
+    fn begun(&self) -> Vec<(ActorRef, Link)> {
         let leases = self.leases.lock();
-        let undisturbed = leases
-            .iter()
-            .filter(|(_, lease)| lease.alarm_ms.is_none_or(|alarm| alarm > at_ms));
-        undisturbed
+        let begun = leases.iter().filter(|(_, lease)| lease.has_begun);
+        begun
             .map(|(actor, lease)| (*actor, lease.link.clone()))
             .collect()
+    }
+
+    /// Whether somebody lives whom nobody ends yet.
+    pub(crate) fn is_anyone_left(&self) -> bool {
+        self.leases.lock().values().any(|lease| !lease.is_ending)
     }
 
     fn note_lost(&self, actor: ActorRef, reason: &str) {
@@ -151,7 +145,7 @@ impl Generations {
 impl Shared {
     /// Starts a generation that the engine gave us.
     pub(crate) async fn start(&self, link: Link, start: StartActor) -> Result<()> {
-        self.check_open()?;
+        self.check_takes_actors()?;
         let me = self.me.upgrade().ok_or_else(shut_down)?;
         let host: Arc<dyn Host> = Arc::clone(&me) as Arc<dyn Host>;
         let actor = start.actor;
@@ -221,11 +215,26 @@ impl Shared {
     /// they are. Those that are to be woken soon are left as they are.
     pub(crate) async fn sleep_all(&self) {
         let soon = self.clock().now_ms() + ALARM_SOON_MS;
-        let asked = self.generations.undisturbed_until(soon);
+        let is_soon = |actor: &ActorRef| match self.registry.lookup(&actor.actor_id) {
+            Lookup::Active(handle) | Lookup::Stopping(handle, _) => {
+                let alarm = handle.ctx().wanted_alarm();
+                alarm.is_some_and(|alarm| alarm <= soon)
+            }
+            Lookup::Absent | Lookup::Starting => false,
+        };
+        let mut asked = self.generations.begun();
+        asked.retain(|(actor, _)| !is_soon(actor));
         for (actor, link) in &asked {
             link.sleep(*actor, None);
         }
         for (actor, _) in asked {
+            self.generations.has_ended(actor).await;
+        }
+    }
+
+    /// Resolves when nothing is left of those that have begun.
+    pub(crate) async fn all_ended(&self) {
+        for (actor, _) in self.generations.begun() {
             self.generations.has_ended(actor).await;
         }
     }

@@ -30,7 +30,6 @@ impl Host for Shared {
     /// The client sends what was not acknowledged again after a reconnect.
     fn set_alarm(&self, actor: ActorRef, at_ms: Option<i64>) -> HostFuture<Result<()>> {
         let link = self.generations.link(actor);
-        self.generations.note_alarm(actor, at_ms);
         Box::pin(async move {
             let link = link.ok_or_else(shut_down)?;
             link.set_alarm(actor, at_ms).await

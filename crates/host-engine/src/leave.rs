@@ -3,7 +3,7 @@
 //! Every step is bounded by one deadline of ours, because the client's own end
 //! waits for acknowledgements that some engines send rarely or never.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -22,14 +22,7 @@ impl EngineHost {
     /// Repeated calls wait for the first.
     pub async fn shutdown(&self) {
         let shared = self.shared();
-        let is_first = shared.stage.send_if_modified(|stage| {
-            let first = *stage == Stage::Open;
-            if first {
-                *stage = Stage::Leaving;
-            }
-            first
-        });
-        if is_first {
+        if self.enter(Stage::Open, Stage::Emptying) {
             self.leave().await;
             self.0.has_left.store(true, Ordering::SeqCst);
             shared.stage.send_replace(Stage::Closed);
@@ -79,14 +72,17 @@ impl EngineHost {
         let shared = self.shared();
         let clock = shared.clock();
         let whole = shared.options.drain_timeout;
-        let end = clock.now() + whole;
         let saving = SAVING_TIME.min(whole * 2 / 3);
-        let drained = self.0.session.drain(clock, shared.link_up.subscribe());
-        let mut drained = pin!(drained);
-        let by_engine = self.stopped_by_engine(drained.as_mut());
+        let began = clock.now();
+        let by_engine = async {
+            self.put_to_sleep(whole - saving).await;
+            self.enter(Stage::Emptying, Stage::Leaving);
+            self.stopped_by_engine().await
+        };
         if let Ok(true) = clock.timeout(whole - saving, by_engine).await {
             return;
         }
+        self.enter(Stage::Emptying, Stage::Leaving);
         let count = || shared.generations.count();
         if count() > 0 {
             tracing::warn!(
@@ -94,8 +90,9 @@ impl EngineHost {
                 "actors stop that the engine has not stopped yet"
             );
         }
-        let rest = self.stopped_by_themselves(drained);
-        if clock.timeout(end.since(clock.now()), rest).await.is_err() && count() > 0 {
+        let rest = (began + whole).since(clock.now());
+        let stopped = clock.timeout(rest, self.stopped_by_themselves()).await;
+        if stopped.is_err() && count() > 0 {
             tracing::warn!(
                 actors = count(),
                 "actors did not stop in time and are abandoned"
@@ -103,25 +100,75 @@ impl EngineHost {
         }
     }
 
-    /// False once there is no session: the engine stops nobody then.
-    async fn stopped_by_engine(&self, drained: Pin<&mut impl Future<Output = ()>>) -> bool {
-        let shared = self.shared();
-        let stopped = async {
-            if self.is_alone().await {
-                shared.sleep_all().await;
+    /// True if it was in the first of the two.
+    fn enter(&self, from: Stage, to: Stage) -> bool {
+        self.shared().stage.send_if_modified(|stage| {
+            let is_next = *stage == from;
+            if is_next {
+                *stage = to;
             }
-            drained.await;
+            is_next
+        })
+    }
+
+    /// Puts actors to sleep that nobody would take over, within that time. An
+    /// engine that is to move them looks for a place again and again, each time after twice
+    /// as long, and hears no calls for them meanwhile.
+    async fn put_to_sleep(&self, time: Duration) {
+        let shared = self.shared();
+        let clock = shared.clock();
+        let is_alone = clock.timeout(ASK_TIME.min(time / 4), self.is_alone());
+        if is_alone.await != Ok(true) {
+            return;
+        }
+        let asleep = async {
+            shared.sleep_all().await;
+            // Whom somebody has called meanwhile, they have nowhere else to be.
+            shared.sleep_all().await;
         };
         tokio::select! {
-            () = stopped => true,
-            () = shared.cut_off() => false,
+            _ = clock.timeout(time / 2, asleep) => {}
+            () = shared.cut_off() => {}
+        }
+        // What is told next would move those whose end the engine has not heard of.
+        self.0.session.settle(clock).await;
+    }
+
+    async fn is_alone(&self) -> bool {
+        let shared = self.shared();
+        // The engine finds a place for those in any case.
+        if shared.options.is_serverless {
+            return false;
+        }
+        let pool = &shared.options.pool_name;
+        let others = shared.api.has_others(pool, self.envoy_key()).await;
+        others.is_ok_and(|others| !others)
+    }
+
+    async fn drained(&self) {
+        let shared = self.shared();
+        let left = || shared.generations.is_anyone_left();
+        let link_up = shared.link_up.subscribe();
+        self.0.session.drain(shared.clock(), link_up, left).await;
+    }
+
+    /// False once there is no session: the engine stops nobody then.
+    async fn stopped_by_engine(&self) -> bool {
+        tokio::select! {
+            () = self.drained() => true,
+            () = self.shared().cut_off() => false,
         }
     }
 
     /// What is saved while the engine is away leaves when it is back.
-    async fn stopped_by_themselves(&self, mut drained: Pin<&mut impl Future<Output = ()>>) {
+    async fn stopped_by_themselves(&self) {
         let shared = self.shared();
-        let mut left = pin!(shared.stop_left());
+        let left = async {
+            shared.stop_left().await;
+            // Also those that the engine has stopped and that still save.
+            shared.all_ended().await;
+        };
+        let (mut left, mut drained) = (pin!(left), pin!(self.drained()));
         tokio::select! {
             () = &mut drained => left.await,
             () = &mut left => tokio::select! {
@@ -130,15 +177,5 @@ impl EngineHost {
                 () = shared.cut_off() => {}
             },
         }
-    }
-
-    /// Whether nobody would take the actors over. An engine that is to move them looks for
-    /// a place again and again, each time after twice as long, and hears no calls for them
-    /// meanwhile.
-    async fn is_alone(&self) -> bool {
-        let shared = self.shared();
-        let pool = &shared.options.pool_name;
-        let found = shared.api.has_others(pool, self.envoy_key());
-        matches!(shared.clock().timeout(ASK_TIME, found).await, Ok(Ok(false)))
     }
 }

@@ -28,6 +28,8 @@ use crate::transfer::Imports;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Stage {
     Open,
+    /// Its actors are put to sleep; what the engine still starts here begins.
+    Emptying,
     /// No new actors; those that live are being stopped.
     Leaving,
     /// Nothing runs.
@@ -134,6 +136,15 @@ impl Shared {
     /// `registry/shut_down` once the host is leaving.
     pub(crate) fn check_open(&self) -> Result<()> {
         match self.is_open() {
+            true => Ok(()),
+            false => Err(shut_down()),
+        }
+    }
+
+    /// # Errors
+    /// `registry/shut_down` once the engine has been told to place actors elsewhere.
+    pub(crate) fn check_takes_actors(&self) -> Result<()> {
+        match *self.stage.borrow() <= Stage::Emptying {
             true => Ok(()),
             false => Err(shut_down()),
         }

@@ -144,13 +144,20 @@ impl EngineApi {
         let path = format!("{}&name={}", self.path("/envoys"), encoded(pool));
         let answer = self.ask("list processes", Method::GET, &path, None).await?;
         let listed = answer["envoys"].as_array().map_or(&[][..], Vec::as_slice);
+        let is_me = |envoy: &&Value| envoy["envoy_key"] == me;
+        let Some(mine) = listed.iter().find(is_me) else {
+            return Err(refused("list processes", "this one is not listed"));
+        };
         let ping = |envoy: &Value| envoy["last_ping_ts"].as_i64().unwrap_or(0);
         // By the engine's clock, which may not be ours.
         let alive = listed.iter().map(ping).max().unwrap_or(0) - ENVOY_ELIGIBLE_MS;
-        let takes = |envoy: &Value| envoy["stop_ts"].is_null() && ping(envoy) >= alive;
-        Ok(listed
-            .iter()
-            .any(|envoy| envoy["envoy_key"] != me && takes(envoy)))
+        // Actors stay in their datacenter.
+        let takes = |envoy: &&Value| {
+            envoy["stop_ts"].is_null()
+                && ping(envoy) >= alive
+                && envoy["datacenter"] == mine["datacenter"]
+        };
+        Ok(listed.iter().filter(takes).any(|envoy| !is_me(&envoy)))
     }
 
     /// The actor of this name and key, created if there is none. An answer that

@@ -17,11 +17,12 @@ use crate::sockets::KnownSocket;
 /// engines acknowledge too rarely to be waited for.
 const LAST_FRAMES: Duration = Duration::from_millis(200);
 
-/// It also passes over actors that it has us start at that moment: it is told again after
-/// this time, and after twice as long each time.
-const TELL_AGAIN: Duration = Duration::from_secs(1);
 /// An engine passes over what it hears before it has taken a session back.
 const TAKEN_BACK: Duration = Duration::from_millis(500);
+/// It also passes over actors that it has us start at that moment: it is told again, with
+/// pauses that double.
+const TELL_AGAIN_MIN: Duration = Duration::from_secs(1);
+const TELL_AGAIN_MAX: Duration = Duration::from_secs(4);
 
 /// Among the keys that an engine keeps of each actor.
 const INSPECTOR_TOKEN_KEY: &[u8] = &[3];
@@ -150,26 +151,45 @@ impl Session {
     }
 
     /// Has the engine stop all actors of ours, and resolves when they have. An engine that
-    /// is away is told when it is back, and one that was told is told again. May take for
-    /// ever: the caller sets the limit.
-    pub(crate) async fn drain(&self, clock: &Clock, mut link_up: watch::Receiver<bool>) {
-        let drained = async {
-            let mut again = TELL_AGAIN;
-            loop {
-                if self.handle.mark_stopping().await {
-                    tokio::select! {
-                        () = self.handle.wait_actors_drained() => return,
-                        _ = link_up.changed() => {}
-                        () = clock.sleep(again) => again *= 2,
+    /// is away is told when it is back, and one that was told is told again while there is
+    /// somebody `left` whom it has not stopped. May take for ever: the caller sets the
+    /// limit.
+    pub(crate) async fn drain(
+        &self,
+        clock: &Clock,
+        mut link_up: watch::Receiver<bool>,
+        left: impl Fn() -> bool,
+    ) {
+        let mut again = TELL_AGAIN_MIN;
+        let mut is_told = self.handle.mark_stopping().await;
+        loop {
+            tokio::select! {
+                () = self.handle.wait_actors_drained(), if is_told => break,
+                changed = link_up.changed() => {
+                    // The one who changes it lives as long as the session.
+                    if changed.is_err() {
+                        return;
                     }
-                // The one who changes it lives as long as the session.
-                } else if link_up.changed().await.is_err() {
-                    return;
+                    clock.sleep(TAKEN_BACK).await;
                 }
-                clock.sleep(TAKEN_BACK).await;
+                () = clock.sleep(again), if is_told => {
+                    again = (again * 2).min(TELL_AGAIN_MAX);
+                    // The client does not tell of all that go.
+                    if self.handle.active_actor_count() == 0 {
+                        break;
+                    }
+                    if !left() {
+                        continue;
+                    }
+                }
             }
-        };
-        drained.await;
+            is_told = self.handle.mark_stopping().await;
+        }
+        clock.sleep(LAST_FRAMES).await;
+    }
+
+    /// Waits until what was said has left.
+    pub(crate) async fn settle(&self, clock: &Clock) {
         clock.sleep(LAST_FRAMES).await;
     }
 

@@ -147,7 +147,7 @@ impl Engine {
 }
 
 pub struct Joined {
-    host: EngineHost,
+    pub host: EngineHost,
     pool: String,
 }
 

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use greenroom_conformance::{Under, actor, in_time};
+use greenroom_conformance::{Under, actor, eventually, in_time};
 use greenroom_core::ActorConfig;
 use greenroom_host_engine::EngineOptions;
 use greenroom_wire::ActorId;
@@ -133,7 +133,13 @@ async fn a_host_that_leaves_while_the_engine_is_away_hands_over_when_it_is_back(
     let took = began.elapsed();
     assert!(took < time, "the engine has not heard of it: {took:?}");
     let second = engine.join("shared").await;
+    let began = Instant::now();
     assert_saved(&under, &actors).await;
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_secs(12),
+        "it looked for them: {took:?}"
+    );
     second.close().await;
     engine.stop().await;
 }
@@ -185,6 +191,40 @@ async fn actors_of_a_host_that_was_alone_answer_as_soon_as_another_comes() {
     assert_saved(&under, &actors).await;
     let took = began.elapsed();
     assert!(took < Duration::from_secs(3), "{took:?}");
+    second.close().await;
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn actors_go_on_at_once_where_another_process_is_there() {
+    hosts::log();
+    let engine = Engine::start().await;
+    let first = engine.join("shared").await;
+    let under = first.under();
+    let actors = half_saved(&under, 3).await;
+    let second = engine.join("shared").await;
+    first.close().await;
+    // Nobody calls them.
+    let awake = || second.host.awake_count() == actors.len();
+    eventually("they are awake there", awake).await;
+    assert_saved(&under, &actors).await;
+    second.close().await;
+    engine.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_alarm_that_is_due_while_no_process_is_there_wakes_its_actor_after() {
+    hosts::log();
+    let engine = Engine::start().await;
+    let first = engine.join("shared").await;
+    let under = first.under();
+    let actor = under.create("wakes").await;
+    assert_eq!(under.action(&actor, "alarm_in", 4_000).await, 0);
+    first.close().await;
+    tokio::time::sleep(Duration::from_secs(6)).await;
+    let second = engine.join("shared").await;
+    let awake = || second.host.awake_count() == 1;
+    eventually("it is awake there", awake).await;
     second.close().await;
     engine.stop().await;
 }

@@ -88,7 +88,9 @@ impl ActorContext {
         self.sync_alarm(true).await
     }
 
-    fn wanted_alarm(&self) -> Option<i64> {
+    /// When it wants to be woken next, in Unix milliseconds; the host may not have heard
+    /// of it yet, or from an earlier generation.
+    pub fn wanted_alarm(&self) -> Option<i64> {
         let sources = *self.0.schedule.sources.lock();
         [
             sources.schedule,

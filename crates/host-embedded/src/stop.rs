@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use greenroom_core::{ActorHandle, ActorRef, Lookup, StopReason};
+use greenroom_core::{ActorHandle, ActorRef, StopReason};
 use greenroom_error::{Error, Result, code};
 use greenroom_wire::ActorId;
 
@@ -102,10 +102,8 @@ impl Shared {
     /// ended by itself, the actor is put to rest, and whoever waits may start it.
     pub(crate) fn look_after(&self, resident: &Arc<Resident>, handle: &Arc<ActorHandle>) {
         let actor = handle.actor();
-        let is_here = match self.registry.lookup(&actor.actor_id) {
-            Lookup::Active(here) | Lookup::Stopping(here, _) => here.actor() == actor,
-            Lookup::Absent | Lookup::Starting => false,
-        };
+        let instance = self.registry.lookup(&actor.actor_id).instance();
+        let is_here = instance.is_some_and(|here| here.actor() == actor);
         if is_here || !resident.claim_ended(actor, handle) {
             return;
         }

@@ -10,7 +10,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use greenroom_core::{ActorRef, Host, Lookup, StartActor, StopReason};
+use greenroom_core::{ActorRef, Host, StartActor, StopReason};
 use greenroom_error::Result;
 use parking_lot::Mutex;
 use tokio::sync::{Notify, watch};
@@ -130,6 +130,13 @@ impl Generations {
         lease.lost
     }
 
+    /// Resolves when nothing is left of these.
+    async fn have_ended(&self, leases: Vec<(ActorRef, Link)>) {
+        for (actor, _) in leases {
+            self.has_ended(actor).await;
+        }
+    }
+
     async fn has_ended(&self, actor: ActorRef) {
         loop {
             let mut ended = pin!(self.ended.notified());
@@ -215,28 +222,23 @@ impl Shared {
     /// they are. Those that are to be woken soon are left as they are.
     pub(crate) async fn sleep_all(&self) {
         let soon = self.clock().now_ms() + ALARM_SOON_MS;
-        let is_soon = |actor: &ActorRef| match self.registry.lookup(&actor.actor_id) {
-            Lookup::Active(handle) | Lookup::Stopping(handle, _) => {
-                let alarm = handle.ctx().wanted_alarm();
-                alarm.is_some_and(|alarm| alarm <= soon)
-            }
-            Lookup::Absent | Lookup::Starting => false,
+        let is_soon = |actor: &ActorRef| {
+            let instance = self.registry.lookup(&actor.actor_id).instance();
+            let alarm = instance.and_then(|handle| handle.ctx().wanted_alarm());
+            alarm.is_some_and(|alarm| alarm <= soon)
         };
         let mut asked = self.generations.begun();
         asked.retain(|(actor, _)| !is_soon(actor));
         for (actor, link) in &asked {
             link.sleep(*actor, None);
         }
-        for (actor, _) in asked {
-            self.generations.has_ended(actor).await;
-        }
+        self.generations.have_ended(asked).await;
     }
 
     /// Resolves when nothing is left of those that have begun.
     pub(crate) async fn all_ended(&self) {
-        for (actor, _) in self.generations.begun() {
-            self.generations.has_ended(actor).await;
-        }
+        let begun = self.generations.begun();
+        self.generations.have_ended(begun).await;
     }
 
     /// Stops what lives although the engine has not said so: what it does not stop in
@@ -256,13 +258,10 @@ impl Shared {
 
     /// Whoever asked to be destroyed is, and not put to sleep.
     fn own_reason(&self, actor: ActorRef) -> StopReason {
-        match self.registry.lookup(&actor.actor_id) {
-            Lookup::Active(handle) | Lookup::Stopping(handle, _)
-                if handle.ctx().destroy_requested() =>
-            {
-                StopReason::StopIntent
-            }
-            _ => StopReason::GoingAway,
+        let instance = self.registry.lookup(&actor.actor_id).instance();
+        match instance.is_some_and(|handle| handle.ctx().destroy_requested()) {
+            true => StopReason::StopIntent,
+            false => StopReason::GoingAway,
         }
     }
 
@@ -270,11 +269,8 @@ impl Shared {
     async fn watch(&self, actor: ActorRef) {
         loop {
             let changed = self.registry.changed(&actor.actor_id);
-            let is_here = match self.registry.lookup(&actor.actor_id) {
-                Lookup::Active(here) | Lookup::Stopping(here, _) => here.actor() == actor,
-                Lookup::Absent | Lookup::Starting => false,
-            };
-            if !is_here {
+            let instance = self.registry.lookup(&actor.actor_id).instance();
+            if instance.is_none_or(|here| here.actor() != actor) {
                 break;
             }
             changed.await;

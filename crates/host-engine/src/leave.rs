@@ -74,15 +74,13 @@ impl EngineHost {
         let whole = shared.options.drain_timeout;
         let saving = SAVING_TIME.min(whole * 2 / 3);
         let began = clock.now();
-        let by_engine = async {
-            self.put_to_sleep(whole - saving).await;
-            self.enter(Stage::Emptying, Stage::Leaving);
-            self.stopped_by_engine().await
-        };
-        if let Ok(true) = clock.timeout(whole - saving, by_engine).await {
+        let engines = whole - saving;
+        let _ = clock.timeout(engines, self.put_to_sleep(engines)).await;
+        self.enter(Stage::Emptying, Stage::Leaving);
+        let rest = (began + engines).since(clock.now());
+        if let Ok(true) = clock.timeout(rest, self.stopped_by_engine()).await {
             return;
         }
-        self.enter(Stage::Emptying, Stage::Leaving);
         let count = || shared.generations.count();
         if count() > 0 {
             tracing::warn!(
@@ -111,9 +109,9 @@ impl EngineHost {
         })
     }
 
-    /// Puts actors to sleep that nobody would take over, within that time. An
-    /// engine that is to move them looks for a place again and again, each time after twice
-    /// as long, and hears no calls for them meanwhile.
+    /// Puts actors to sleep that nobody would take over, within that time. An engine that
+    /// is to move them looks for a place again and again, each time after twice as long,
+    /// and hears no calls for them meanwhile.
     async fn put_to_sleep(&self, time: Duration) {
         let shared = self.shared();
         let clock = shared.clock();

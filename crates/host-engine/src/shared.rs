@@ -135,16 +135,17 @@ impl Shared {
     /// # Errors
     /// `registry/shut_down` once the host is leaving.
     pub(crate) fn check_open(&self) -> Result<()> {
-        match self.is_open() {
-            true => Ok(()),
-            false => Err(shut_down()),
-        }
+        self.check_stage(Stage::Open)
     }
 
     /// # Errors
     /// `registry/shut_down` once the engine has been told to place actors elsewhere.
     pub(crate) fn check_takes_actors(&self) -> Result<()> {
-        match *self.stage.borrow() <= Stage::Emptying {
+        self.check_stage(Stage::Emptying)
+    }
+
+    fn check_stage(&self, latest: Stage) -> Result<()> {
+        match *self.stage.borrow() <= latest {
             true => Ok(()),
             false => Err(shut_down()),
         }

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use greenroom_core::{ActorRef, Host, Lookup};
+use greenroom_core::{ActorRef, Host};
 use greenroom_error::{Error, Result, code};
 use greenroom_store::Database;
 use greenroom_wire::{ActorId, ActorKey};
@@ -66,10 +66,8 @@ impl EngineHost {
         let shared = self.shared();
         shared.check_open()?;
         shared.api.wake(id).await?;
-        let (Lookup::Active(handle) | Lookup::Stopping(handle, _)) = shared.registry.lookup(id)
-        else {
-            return Err(elsewhere());
-        };
+        let instance = shared.registry.lookup(id).instance();
+        let handle = instance.ok_or_else(elsewhere)?;
         shared.open_storage(handle.actor())?.backup(file).await
     }
 

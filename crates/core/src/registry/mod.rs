@@ -56,6 +56,16 @@ pub enum Lookup {
     Stopping(Arc<ActorHandle>, ShutdownKind),
 }
 
+impl Lookup {
+    /// The instance that is here, on its way out included.
+    pub fn instance(self) -> Option<Arc<ActorHandle>> {
+        match self {
+            Self::Active(handle) | Self::Stopping(handle, _) => Some(handle),
+            Self::Absent | Self::Starting => None,
+        }
+    }
+}
+
 #[derive(Clone)]
 enum Phase {
     Starting,

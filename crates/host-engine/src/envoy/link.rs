@@ -185,7 +185,7 @@ impl Session {
             }
             is_told = self.handle.mark_stopping().await;
         }
-        clock.sleep(LAST_FRAMES).await;
+        self.settle(clock).await;
     }
 
     /// Waits until what was said has left.

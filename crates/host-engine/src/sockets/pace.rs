@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use greenroom_core::{ActorContext, ConnHandle, Lookup, RequestSaveOpts};
+use greenroom_core::{ActorContext, ConnHandle, RequestSaveOpts};
 
 use super::EngineSocket;
 use crate::shared::Shared;
@@ -39,11 +39,7 @@ impl Shared {
     /// The socket's connection in the generation that lives.
     fn connection_of(&self, socket: &EngineSocket) -> Option<(ActorContext, ConnHandle)> {
         // One that stops may take longer for it than the engine waits.
-        let (Lookup::Active(actor) | Lookup::Stopping(actor, _)) =
-            self.registry.lookup(&socket.actor_id)
-        else {
-            return None;
-        };
+        let actor = self.registry.lookup(&socket.actor_id).instance()?;
         let conn = actor.ctx().conn(&socket.conn_id()?)?;
         Some((actor.ctx().clone(), conn))
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use greenroom_core::{ActorHandle, ActorRef, ConnHandle, ConnTransport, HibernationId, Lookup};
+use greenroom_core::{ActorHandle, ActorRef, ConnHandle, ConnTransport, HibernationId};
 use greenroom_error::Result;
 use greenroom_gateway::websocket::{MessageLog, SocketHome};
 use tokio_util::sync::CancellationToken;
@@ -26,10 +26,8 @@ impl SocketHome for SocketPlace {
     }
 
     fn live(&self) -> Option<Arc<ActorHandle>> {
-        match self.shared.registry.lookup(&self.socket.actor_id) {
-            Lookup::Active(handle) | Lookup::Stopping(handle, _) => Some(handle),
-            Lookup::Absent | Lookup::Starting => None,
-        }
+        let found = self.shared.registry.lookup(&self.socket.actor_id);
+        found.instance()
     }
 
     fn hibernation_id(&self) -> HibernationId {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use greenroom_core::{ActorContext, Clock, ConnHandle, HeldSocket, Lookup};
+use greenroom_core::{ActorContext, Clock, ConnHandle, HeldSocket};
 use greenroom_error::Result;
 use greenroom_gateway::inspector::InspectRequest;
 use greenroom_gateway::websocket::{ClientSocket, Farewell, Outbox, SocketRequest};
@@ -41,12 +41,10 @@ impl Shared {
         match plain(path) {
             CONNECT => true,
             INSPECTOR => false,
-            _ => match self.registry.lookup(actor_id) {
-                Lookup::Active(handle) | Lookup::Stopping(handle, _) => {
-                    handle.ctx().config().can_hibernate_websocket
-                }
-                Lookup::Absent | Lookup::Starting => false,
-            },
+            _ => {
+                let instance = self.registry.lookup(actor_id).instance();
+                instance.is_some_and(|handle| handle.ctx().config().can_hibernate_websocket)
+            }
         }
     }
 

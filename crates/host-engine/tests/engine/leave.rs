@@ -27,6 +27,12 @@ async fn half_saved(under: &Under, count: usize) -> Vec<ActorId> {
     actors
 }
 
+async fn time_of(work: impl Future) -> Duration {
+    let began = Instant::now();
+    work.await;
+    began.elapsed()
+}
+
 /// The count. Until an engine has noticed where its actors are not any more, it may
 /// answer for them itself, with an error.
 async fn answer(under: &Under, actor: &ActorId) -> Value {
@@ -56,9 +62,8 @@ async fn leaving_an_engine_is_quick_and_actors_go_on_elsewhere() {
     let under = first.under();
     let actor = under.create("moves").await;
     assert_eq!(under.action(&actor, "add", 7).await, 7);
-    let began = Instant::now();
-    first.close().await;
-    assert!(began.elapsed().as_secs() < 10, "{:?}", began.elapsed());
+    let took = time_of(first.close()).await;
+    assert!(took.as_secs() < 10, "{took:?}");
     let second = engine.join("shared").await;
     assert_eq!(under.action(&actor, "get", 0).await, 7);
     second.close().await;
@@ -86,9 +91,7 @@ async fn leaving_an_engine_that_does_not_answer_takes_no_longer_than_it_may() {
     let under = host.under();
     half_saved(&under, 8).await;
     engine.signal("STOP");
-    let began = Instant::now();
-    host.close().await;
-    let took = began.elapsed();
+    let took = time_of(host.close()).await;
     engine.signal("CONT");
     assert!(took < time + Duration::from_secs(8), "{took:?}");
     engine.stop().await;
@@ -105,9 +108,7 @@ async fn actors_that_the_engine_does_not_stop_in_time_save_their_last_by_themsel
     let first = late_saver(&engine, time).await;
     let under = first.under();
     let actors = half_saved(&under, ACTORS).await;
-    let began = Instant::now();
-    first.close().await;
-    let took = began.elapsed();
+    let took = time_of(first.close()).await;
     assert!(took > time / 3, "the engine has stopped all: {took:?}");
     let second = engine.join("shared").await;
     assert_saved(&under, &actors).await;
@@ -126,16 +127,11 @@ async fn a_host_that_leaves_while_the_engine_is_away_hands_over_when_it_is_back(
     let under = first.under();
     let actors = half_saved(&under, 8).await;
     engine.go_away().await;
-    let began = Instant::now();
-    let leaving = tokio::spawn(first.close());
-    engine.start_again().await;
-    leaving.await.expect("it leaves");
-    let took = began.elapsed();
+    let leaving = async { tokio::join!(first.close(), engine.start_again()) };
+    let took = time_of(leaving).await;
     assert!(took < time, "the engine has not heard of it: {took:?}");
     let second = engine.join("shared").await;
-    let began = Instant::now();
-    assert_saved(&under, &actors).await;
-    let took = began.elapsed();
+    let took = time_of(assert_saved(&under, &actors)).await;
     assert!(
         took < Duration::from_secs(12),
         "it looked for them: {took:?}"
@@ -187,9 +183,7 @@ async fn actors_of_a_host_that_was_alone_answer_as_soon_as_another_comes() {
     first.close().await;
     tokio::time::sleep(AWAY).await;
     let second = engine.join("shared").await;
-    let began = Instant::now();
-    assert_saved(&under, &actors).await;
-    let took = began.elapsed();
+    let took = time_of(assert_saved(&under, &actors)).await;
     assert!(took < Duration::from_secs(3), "{took:?}");
     second.close().await;
     engine.stop().await;
